@@ -19,7 +19,7 @@ class Collected:
     name: str
     trace_id: str
     span_id: str
-    parent: str  # empty: it has none
+    parent: str  # empty if it has none
     service: str
     facts: Mapping[str, str | int]
     failed: bool
@@ -32,7 +32,7 @@ class Collector:
         self.spans: list[Collected] = []
         self._changed = threading.Condition()
         self.status = 200
-        self.answers = threading.Event()  # until it is set, nobody is answered
+        self.answers = threading.Event()  # no request is answered until it is set
         self.answers.set()
         self.url = ""
 

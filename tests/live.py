@@ -31,7 +31,7 @@ class Stream:
         self._lines = response.aiter_lines()
 
     async def next(self) -> Event | None:
-        """None: the stream has ended."""
+        """Returns None if the stream has ended."""
         fields: dict[str, str] = {}
         async with asyncio.timeout(PATIENCE_S):
             async for line in self._lines:

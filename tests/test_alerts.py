@@ -248,7 +248,7 @@ NOBODY = CASES["SeckillNobodyPresses"].quiet | CASES["SeckillNobodyPresses"].lou
         ({"seckill_sales_on": f"_x30 1{STEADY}"}, True),  # the roles were started with the sale
         ({'seckill_sale_available{sale="s"}': f"0{STEADY}"}, False),
         ({'seckill_line_entries_total{outcome="joined"}': f"0+1{STEADY}"}, False),
-        # A crowd, and then nobody.
+        # A crowd, and then no requests.
         (
             {"seckill_sales_on": f"1{STEADY}", 'seckill_claims_total{outcome="sold_out"}': f"0+100x30 3000{STEADY}"},
             True,

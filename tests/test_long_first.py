@@ -1,4 +1,4 @@
-"""The order of the tests: none is lost, and each process begins with long ones."""
+"""The order of the tests: no test is lost, and each process begins with long ones."""
 
 from pathlib import Path
 

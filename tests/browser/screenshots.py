@@ -253,7 +253,8 @@ async def refusals(visit: Visit, stack: Stack) -> list[bytes]:
 
 
 async def at_the_door(visit: Visit, stack: Stack) -> list[bytes]:
-    """To come and elsewhere, not for everybody, others go first, and over with how it went."""
+    """Sales that are to come and are held elsewhere, that are not for all buyers, in which others go first, and that
+    are over, with their story."""
     times = {"begins_at": in_s(7200), "ends_at": in_s(9000), "timezone": "America/New_York"}
     sale = await open_sale(stack, "Concert ticket", price_cents=6800, **times)
     page = await visit.sale_page(sale, "nia", viewport=SIZE, timezone_id="Europe/Berlin")

@@ -24,7 +24,7 @@ class Shop:
 
     @property
     def foreign_url(self) -> str:
-        """The same shop under a name that nobody has allowed."""
+        """The same shop under a name that is not allowed."""
         return self.url.replace("127.0.0.1", "localhost")
 
     async def show(self, request: Request) -> Response:

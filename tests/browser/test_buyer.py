@@ -181,7 +181,7 @@ async def test_sizes_stand_beside_each_other_and_the_clock_beside_the_button(vis
     assert widths[0] > 0.8 * widths[1]
     assert await page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     await expect(page.locator("nav .name")).to_be_visible()
-    await page.click("nav .name")  # one's own name signs nobody out
+    await page.click("nav .name")  # signing in again under the same name signs no one out
     await expect(row).to_be_visible()
     await page.click("[data-action=sign-out]")
     await expect(row).to_have_count(0)

@@ -11,7 +11,7 @@ from tests.patience import PATIENCE_S
 
 
 async def sold_out(stack: Stack, title: str) -> dict[str, Any]:
-    """Two units, of which one is paid for, and somebody who came too late."""
+    """Two units, of which one is paid for, and a buyer who came too late."""
     sale = await stack.create_sale(title=title, units=2, price_cents=12_50, ends_at=in_s(3600))
     first = await buy(stack, sale, f"{title}-ann")
     await buy(stack, sale, f"{title}-bob")
@@ -33,7 +33,7 @@ async def test_all_sales_at_a_glance_found_by_words_and_keys(visit: Visit, stack
     row = page.locator(f"[data-sale='{sale['id']}']")
     await expect(row.locator("[data-cell=state]")).to_contain_text("Sold out")
     await expect(row.locator("[data-cell=sold]")).to_contain_text("1 reserved, not paid")
-    await expect(page.locator("[data-group=stopped]")).to_contain_text("Sold out, paused")  # nobody can buy in it now
+    await expect(page.locator("[data-group=stopped]")).to_contain_text("Sold out, paused")  # no one can buy in it now
     await expect(row.locator("[data-cell=sold]")).to_contain_text("1 of 2 paid")
     await expect(row.locator("[data-cell=revenue]")).to_have_text("CN¥12.50")
     await page.keyboard.press("/")

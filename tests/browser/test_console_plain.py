@@ -67,7 +67,7 @@ async def test_a_process_that_hangs_is_said_at_the_top(visit: Visit, stack: Stac
     try:
         silent = page.locator(".health [data-trouble=silent]")
         await expect(silent).to_contain_text("silent since")
-        await expect(silent).to_have_attribute("data-tone", "red")  # nobody else writes orders here
+        await expect(silent).to_have_attribute("data-tone", "red")  # no other process writes orders here
         await expect(page.locator("[data-figure=alarms]")).to_have_attribute("data-bad", "true")
         assert await serious(page) == []
         await page.goto(f"{stack.url}/console#/sales/{sale['id']}")

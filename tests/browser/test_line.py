@@ -150,7 +150,7 @@ async def test_the_chance_is_told_and_who_lets_the_unit_lapse_is_told_that(visit
         while (await ask(stack, "GET", line, operator(stack)))["line"]["served"] < 10:
             await asyncio.sleep(0.05)
     await ask(stack, "PATCH", line, operator(stack), paused=True)
-    async with asyncio.timeout(PATIENCE_S):  # until none of those who were served can pay any more
+    async with asyncio.timeout(PATIENCE_S):  # until the time to pay is over for all who were served
         while (await ask(stack, "GET", line, operator(stack)))["line"]["unpaid"] > 0:
             await asyncio.sleep(0.05)
     await page.reload()
@@ -241,7 +241,8 @@ async def test_how_it_went_is_drawn_and_a_waiting_list_is_offered(visit: Visit) 
 
 
 async def test_who_let_the_turn_pass_is_told_what_is_true(visit: Visit) -> None:
-    """Nobody is behind: the unit goes to no next one. And the page of the sale never says that it is one's turn."""
+    """No one waits behind this buyer, so the unit goes to no next one. The page of the sale never says that it is the
+    buyer's turn."""
     stack = visit.stack
     sale = await announce(stack, order="arrival", begins_at=in_s(-5))
     newcomer = await visit.sale_page(sale, "nina-who-looks")

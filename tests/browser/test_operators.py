@@ -1,4 +1,4 @@
-"""Keys, the record and blocked buyers in the console, and what somebody who only reads is offered."""
+"""Keys, the record and blocked buyers in the console, and what an operator with the role of a reader is offered."""
 
 import os
 from pathlib import Path

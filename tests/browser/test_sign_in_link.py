@@ -92,7 +92,7 @@ REFUSED = {
 
 
 def forged(token: str) -> str:
-    """The same person, by the word of whoever made the link."""
+    """The same person, as the maker of the link states."""
     head, payload, signature = token.split(".")
     return f"{head}.{payload}.{'A' * len(signature)}"
 

@@ -133,7 +133,7 @@ def test_whoever_was_left_out_can_prove_it_to_a_stranger(
     code, said = verified(signed_with_others("other", in_time))
     assert (code, "signed, proves that it was there" in said) == (1, True)
     assert verified(signed_with_others("plum", in_time), "--key", key)[0] == 0
-    # Nobody can make one up: another's signature, another time, another entry, another round, nothing at all.
+    # No one can make one up: another's signature, another time, another entry, another round, nothing at all.
     forged = signed("other", in_time, by=Ed25519PrivateKey.generate())
     earlier = signed("other", late).replace(str(late), str(in_time))
     others = signed("plum", in_time).replace("plum", "other")

@@ -188,7 +188,7 @@ async def crowd(shop: Shop) -> AsyncIterator[None]:
             served += 1
             await asyncio.sleep(PACE_S)
 
-    async with asyncio.TaskGroup() as queues:  # if the block fails, nobody waits any longer
+    async with asyncio.TaskGroup() as queues:  # if the block fails, no caller waits any longer
         for i in range(QUEUES):
             queues.create_task(queue(f"b{i}"))
         await shop.until_accepted(20)

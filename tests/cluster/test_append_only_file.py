@@ -34,7 +34,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def off_and_on(server: Node) -> None:
-    """At one instant, so that nobody sees it switched off."""
+    """Does it at one instant, so that no one sees it switched off."""
     async with redis.asyncio.Redis(host="127.0.0.1", port=server.port) as client:
         pipeline = client.pipeline(transaction=True)
         pipeline.config_set("appendonly", "no")
@@ -132,7 +132,7 @@ async def test_a_rewrite_of_a_file_that_counts_closes_nothing(server: Node, tmp_
         assert await shop.insist("early") == 202
         await server.ask("BGREWRITEAOF")
         await sells_on(shop, server, "rewrite")
-        await start_a_role(url)  # it sees that nobody has told the server anything
+        await start_a_role(url)  # it sees that no one has changed the server's settings
         await server.ask("CONFIG", "SET", "maxmemory-samples", 6)
         await sells_on(shop, server, "told")
         await restart(server)  # in the middle of it

@@ -43,7 +43,7 @@ class Askers:
         self.release_desk = use.release_desk
 
     async def ask_all(self) -> None:
-        """None of them fails with anything that we have no word for."""
+        """If one of them fails, it is with an error that we know."""
         for ask in self._by_themselves():
             try:
                 async with asyncio.timeout(PATIENCE_S):

@@ -193,7 +193,7 @@ async def test_a_server_that_is_told_otherwise_while_it_runs_sells_nothing(
 async def test_a_user_who_loses_a_right_sells_nothing_and_people_are_told(
     server: Node, tmp_path: Path, right: str
 ) -> None:
-    """ACL SETUSER in the middle of a sale: the server answers every PING, and nobody can buy."""
+    """ACL SETUSER in the middle of a sale: the server answers every PING, but no one can buy."""
     settings = make_settings(f"redis://{server.address}/0", tmp_path)
     bell = Bell()
     async with selling(settings, bell) as shop, working(shop):

@@ -137,8 +137,8 @@ async def test_nobody_is_told_of_an_order_that_no_replica_has(servers: Replicate
 async def test_no_worker_gets_an_order_that_no_replica_has(
     servers: ReplicatedServers, tmp_path: Path, acks: int
 ) -> None:
-    """The replica that takes over has never heard of it. Its buyer, who was told that nobody knows, tries again with
-    the same key, buys and cancels. A worker that had the first order in hand would write it all the same."""
+    """The replica that takes over has never heard of it. Its buyer, who was told that the result is unknown, tries
+    again with the same key, buys and cancels. A worker that had the first order in hand would write it all the same."""
     settings = make_settings(servers.url, tmp_path, gate_timeout_s=GATE_TIMEOUT_S)
     async with open_shop(settings, units=50) as shop:
         lane = await shop.lane()

@@ -44,7 +44,7 @@ def as_user(url: str) -> str:
 
 
 async def denied(admin: Any) -> set[str]:
-    """Whatever the server has refused to anybody since the test began."""
+    """Returns everything that the server has refused since the test began."""
     return {entry["object"] for entry in await admin.acl_log()}
 
 

@@ -134,7 +134,7 @@ async def test_a_claim_a_stream_and_a_socket_get_through(kind: str, served: Serv
     async with running(kind, tmp_path, port_of(served)) as proxy, client(proxy) as http:
         sale = await served.node.create(units=3)
         orders = []
-        for n in range(3):  # of nginx's two nodes, one is down: nobody hears of it
+        for n in range(3):  # of nginx's two nodes, one is down, which no client notices
             claimed = await http.post(f"/v1/sales/{sale['id']}/orders", json={}, headers=buyer(f"ann{n}"))
             assert claimed.status_code == 202, claimed.text
             orders.append(claimed.json()["order_id"])

@@ -1,4 +1,4 @@
-"""A draw favours nobody: over many seeds, each entry comes to each place equally often."""
+"""A draw favours no one: over many seeds, each entry comes to each place equally often."""
 
 import hashlib
 from collections import Counter
@@ -38,7 +38,7 @@ def test_each_entry_comes_to_each_place_equally_often() -> None:
 
 
 def test_control_a_draw_that_favours_somebody_is_noticed() -> None:
-    """One time in twenty, somebody who is not at the first place is let before the others."""
+    """One time in twenty, an entry that is not at the first place is put before the others."""
 
     def unfair(seed: str, beacon: str) -> Sequence[str]:
         order = list(drawn(seed, beacon))

@@ -25,7 +25,7 @@ def test_it_is_the_lowest_step_that_is_enough(available: int, total: int, told: 
 
 
 def test_a_sale_changes_its_answer_only_as_often_as_there_are_steps() -> None:
-    """However many units it has: whoever caches it asks no more often."""
+    """Holds for any number of units, so caches ask no more often in large sales."""
     told = [left_percent(available, 10_000) for available in range(10_000, -1, -1)]
     assert sum(one != other for one, other in itertools.pairwise(told)) == len(STEPS)
     assert told == sorted(told, reverse=True)

@@ -54,7 +54,7 @@ class SimulatedRound:
         self.passes = dice.randint(2, 6)
 
     def step(self) -> None:
-        """Everybody's time to pay is over, and what lapsed is offered to the next."""
+        """The time to pay is over for all, and what lapsed is offered to the next."""
         lapsed = sum(self.dice.random() < self.rate for _ in range(self.unpaid))
         self.paid, self.lapsed = self.paid + self.unpaid - lapsed, self.lapsed + lapsed
         self.unpaid, self.served, self.passes = lapsed, self.served + lapsed, self.passes - 1

@@ -1,4 +1,4 @@
-"""A pass is one buyer's, for one round, for a time; and nobody can make one."""
+"""A pass is for one buyer, one round and a limited time, and no one can forge one."""
 
 import string
 

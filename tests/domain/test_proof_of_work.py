@@ -51,7 +51,7 @@ def test_nothing_of_it_can_be_changed(solution: WorkSolution) -> None:
 
 
 def test_no_digit_of_the_number_can_be_taken_for_one_of_the_salt() -> None:
-    """Otherwise a challenge could be made to last longer, or to be for somebody else."""
+    """Otherwise a challenge could be made to last longer, or to be for another buyer."""
     for _ in range(20):
         solution = solved(WORKS.pose(7, "ann", 500, ENDS_S))
         digits = str(solution.number)

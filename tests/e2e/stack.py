@@ -46,7 +46,7 @@ class Stack:
         self._api = api
         self._database_url = database_url
         self._settings = dict(settings)
-        self._open_files = open_files  # that each of its processes may have; None: as many as the system allows
+        self._open_files = open_files  # files that each of its processes may open; None: as many as the system allows
         self._process: subprocess.Popen[bytes] | None = None
         self._secret: Secret | None = None
         self.clients: list[httpx2.AsyncClient] = []  # closed at the end, also when the test has failed
@@ -96,7 +96,7 @@ class Stack:
         return found
 
     def kill(self, role: str) -> bool:
-        """kill -9 one process of the role; False if there is none at this moment."""
+        """Sends kill -9 to one process of the role. Returns False if there is none at this moment."""
         pids = self.pids(role)
         if pids:
             with contextlib.suppress(ProcessLookupError):

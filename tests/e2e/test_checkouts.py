@@ -33,7 +33,7 @@ class Buyers:
         stack.clients.append(self._http)
 
     async def ask(self, user: str, verb: str = "", *, tries: int | None = None) -> httpx2.Response | None:
-        """None: `tries` were not answered."""
+        """Returns None if `tries` requests had no answer."""
         method, path = ("POST", f"/{verb}") if verb else ("GET", "")
         headers = {"Authorization": f"Bearer {self._stack.token(user)}"}
         async with asyncio.timeout(PATIENCE_S):

@@ -1,4 +1,5 @@
-"""kill -9 of the keeper in every window of a line: nobody is served twice or out of turn, and no unit is left over."""
+"""kill -9 of the keeper in every window of a line: no buyer is served twice or out of turn, and no unit is left
+over."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

@@ -75,7 +75,7 @@ async def test_a_newcomer_tries_a_draw_with_commands_alone(folder: Path) -> None
 
 
 async def test_simulated_people_take_no_place_of_real_ones(folder: Path) -> None:
-    """Where money moves, nobody joins."""
+    """Where money moves, no simulated people join."""
     async with running(Stack(folder, api=1, settings=REAL_PAYMENTS)) as stack:
         sale = await stack.create_sale(order="arrival")
         wanted = CrowdWanted(url=stack.url, sale_id=sale["id"], people=5)

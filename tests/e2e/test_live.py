@@ -52,7 +52,8 @@ async def test_every_buyer_hears_of_every_change_on_whichever_process(folder: Pa
         crowd = Crowd(stack, sale)
         os.kill(worker, signal.SIGSTOP)
         await asyncio.gather(*(crowd.buy(f"buyer-{i}") for i in range(BUYERS)))
-        # One process at a time stands still: else one that gets no turn on a busy machine might have none of them.
+        # Stops one process at a time: otherwise a process that gets no CPU time on a busy machine might have none of
+        # them.
         apis = stack.pids("api")
         assert len(apis) == 2
         listeners: dict[str, Stream | Socket] = {}

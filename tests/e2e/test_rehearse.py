@@ -141,7 +141,7 @@ async def test_a_rehearsal_beside_a_real_sale(folder: Path) -> None:
 
 
 async def signs_in(stack: Stack) -> None:
-    """Where anybody may, it needs no secret."""
+    """Where any user may sign in, it needs no secret."""
     settings = replace(stack.settings, jwt_secret=None)
     assert settings.admin_key is not None
     site = OperatorSite(stack.url, settings.admin_key.reveal())

@@ -36,7 +36,7 @@ from seckill.lab.chaos.schedule import DRILLS, FORGETTING, plan
 BUYERS_AT_ONCE = 64
 UNITS = 100_000_000
 PAGE = 50_000
-# Not what makes the gate forget, or takes the disk that a million orders need; and nobody measures recoveries here.
+# Not what makes the gate forget, or takes the disk that a million orders need; and recoveries are not measured here.
 LEFT_OUT = {*DRILLS, *FORGETTING, "full-disk", "starve", "clock"}
 ASK_AGAIN_S = 0.05
 

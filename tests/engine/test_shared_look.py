@@ -1,4 +1,4 @@
-"""A crowd that wants to know the same is one look, and nobody is told what was true before they asked."""
+"""A crowd that asks the same question shares one look, and no caller gets an answer from before they asked."""
 
 import asyncio
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ async def test_an_answer_is_shared_while_it_is_asked_for_and_not_kept() -> None:
 
 
 async def test_who_asks_whether_it_is_ready_shares_one_look() -> None:
-    """Anybody may ask, and each was three calls to the servers that a sale needs."""
+    """Anyone may ask, and each request was three calls to the servers that a sale needs."""
     asked: list[str] = []
 
     async def ping() -> None:

@@ -1,4 +1,4 @@
-"""Waiting for processes without fixed sleeps, and leaving none behind."""
+"""Waits for processes without fixed sleeps, and leaves none behind."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def running(pid: int) -> bool:
         os.kill(pid, 0)
         if sys.platform != "linux":
             return True
-        # An orphan stays a zombie while nobody collects it, as in a container whose pid 1 never does.
+        # An orphan stays a zombie until its parent collects it, which pid 1 of a container may never do.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (ProcessLookupError, FileNotFoundError):  # it may go between one question and the next
         return False

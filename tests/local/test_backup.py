@@ -31,7 +31,7 @@ BASE, INCR = "appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof"
 
 @pytest.fixture
 async def data(tmp_path: Path) -> Path:
-    """A folder that nobody uses, with everything that a backup copies."""
+    """A folder that no process uses, with everything that a backup copies."""
     with DataFolder.open(tmp_path / "data") as folder:
         folder.secrets()
     await migrate(f"sqlite:///{folder.path / 'ledger.db'}")

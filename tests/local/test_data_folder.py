@@ -154,7 +154,7 @@ def test_a_file_in_the_folder_s_place_is_one_sentence(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "data"
     if os.geteuid() == 0:
-        path = Path("/proc/seckill")  # modes do not stop root, but nobody can make a folder there
+        path = Path("/proc/seckill")  # modes do not stop root, but not even root can make a folder there
         if not path.parent.is_dir():
             pytest.skip("root can write everywhere on this machine")
     else:

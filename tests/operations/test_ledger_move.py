@@ -61,7 +61,7 @@ async def old(redis_url: str, sqlite_database: str, monkeypatch: pytest.MonkeyPa
         for n in range(3):
             body = {"url": f"https://shop.example/{n}", "types": ["order.paid"]}
             hooks.append((await node.http.post("/v1/admin/webhooks", json=body, headers=OPERATOR)).json()["id"])
-        # The last number is given out and gone: nobody may get it again.
+        # The last number was given out and is gone: it must not be given out again.
         assert (await node.http.delete(f"/v1/admin/webhooks/{hooks[-1]}", headers=OPERATOR)).status_code == 204
         await node.http.get("/v1/admin/events", headers=OPERATOR)
         await node.http.aclose()
@@ -159,7 +159,7 @@ async def test_a_database_with_rows_is_refused_and_left_alone(old: Old, postgres
 
 
 async def test_a_database_of_an_earlier_version_is_not_even_migrated(old: Old, postgres_server: PostgresServer) -> None:
-    """It is somebody's, who may be running that version."""
+    """Such a ledger belongs to an operator who may be running that version."""
     with fresh_database(postgres_server, "template0") as target:
         await execute(target, "CREATE TABLE outbox (id bigint)", "INSERT INTO outbox VALUES (7)")
         with pytest.raises(StartError, match="The target has rows in outbox: name an empty database"):

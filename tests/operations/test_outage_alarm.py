@@ -1,5 +1,4 @@
-"""Nobody sleeps through an outage: people hear when nobody can buy or nothing can be written, once, and when it is
-over."""
+"""No outage goes unnoticed: operators hear when no one can buy or nothing can be written, once, and when it is over."""
 
 import asyncio
 import sqlite3
@@ -168,7 +167,7 @@ async def test_a_real_gate_that_is_full_lost_or_away(own_valkey: OwnValkey, sqli
 async def test_a_real_database_that_others_have_locked(
     redis_url: str, sqlite_in_use: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It answers whoever reads, so nothing else notices."""
+    """It answers all reads, so nothing else notices."""
     monkeypatch.setattr(sql_ledger, "PROBE_WITHIN_S", 0.5)
     settings = settings_of_a_node(redis_url, sqlite_in_use)
     async with open_engine(settings) as engine:

@@ -89,7 +89,7 @@ def test_what_is_enough(gate: StoreHealth, ledger: StoreHealth, sells: bool, wri
 
 
 async def test_a_loop_that_hangs_is_not_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event loop stands still, in here, while somebody asks."""
+    """The event loop stands still in here while a request comes in."""
     monkeypatch.setattr(module, "HUNG_AFTER_S", 0.2)
     stores, port, vitals = Stores(), free_port(), Vitals("worker")
     with metrics_port(Settings(metrics_port=port), vitals):
@@ -142,7 +142,7 @@ async def test_a_step_that_says_that_it_gets_on_does_not_hang() -> None:
 
 
 async def test_a_look_from_long_ago_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stores were well, but since then nobody has looked."""
+    """The stores were well, but have not been checked since."""
     now_s = 0.0
     stores, vitals = Stores(), Vitals("worker", monotonic=lambda: now_s)
     async with vitals.watching(stores):

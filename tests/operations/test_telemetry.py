@@ -98,7 +98,7 @@ def ran_and_ended(folder: Path, code: str) -> None:
 
 
 def test_a_process_that_is_gone_has_nothing_open_and_its_counts_stay(tmp_path: Path) -> None:
-    """Killed as well: nobody has to say goodbye."""
+    """Holds for killed processes as well: they need no clean end."""
     code = (
         "import os; from seckill.telemetry import *; CONNECTIONS.set(7); DEAD_LETTERS.inc(3);"
         "SALES.show(SalesReading(on=2)); os._exit(9 - 9)"

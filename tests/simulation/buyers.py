@@ -112,7 +112,7 @@ class Person:
         return outcome, None
 
     async def join(self, offer: Offer, quantity: int, item: int, tries: int) -> int | None:
-        """Until there is an answer. Returns the entry; None: there is none, or nothing was heard."""
+        """Repeats until there is an answer. Returns the entry, or None if there is none or no answer came."""
         person = person_of(self.name) if offer.sale.limit_by else ""
         joining = Joining(user=self.name, quantity=quantity, item=item, person=person)
         for _ in range(tries):
@@ -170,7 +170,7 @@ class Person:
         return seen
 
     async def look(self, number: OrderNumber, wait_s: float) -> str | None:
-        """The state of the buyer's order, None if it cannot be learnt now."""
+        """Returns the state of the buyer's order, or None if it cannot be learnt now."""
         node = self.node()
         seen = self._seen.get(number, "queued")
         try:

@@ -30,7 +30,8 @@ FOLLOWS = {
     "refunded": set(),
 }
 LIVE = {"unpaid", "paid"}
-# For so long after units came back, a node may still say that there are none: what it knows by heart is as old as that.
+# For this long after units came back, a node may still say that there are none: what it knows by heart is as old as
+# that.
 FLAG_S_MAX = 2.0
 
 Past = dict[tuple[str, str], tuple[Holding, ...]]
@@ -315,7 +316,7 @@ class Checks:
                 self._left[round_id, item] = left
 
     def units_left(self, row: RoundRow, item: int = 0) -> int | None:
-        """Of the round or one of its items. None if a share is not on sale."""
+        """Counts for the round or one of its items. Returns None if a share is not on sale."""
         shares = [self._store.contents.rounds.get(ref) for ref in row.shares]
         if any(held is None or held.status is GateStatus.PREPARING for held in shares):
             return None
@@ -471,7 +472,7 @@ class Checks:
 
     @contextmanager
     def losing(self, now_s: float, *, declared: bool = True) -> Iterator[None]:
-        """Around a step in which the gate forgets things. `declared`: orders that nobody else has may be gone, too."""
+        """Wraps a step in which the gate forgets things. `declared`: orders that only the gate had may be gone, too."""
         numbers = self._numbers_in_gate()
         before = self._store.contents
         yield

@@ -80,7 +80,7 @@ class DatabaseFile:
         return str(now_ms // 1000) if form == "%s" else f"{now_ms // 1000 % 60:02}.{now_ms % 1000:03}"
 
     async def lock(self, session: "Session") -> None:
-        """As the lock file: one writer at a time, over all processes, and none waits for ever."""
+        """Like the lock file: one writer at a time over all processes, and no writer waits for ever."""
         deadline_s = asyncio.get_running_loop().time() + LOCK_WAIT_S
         while self.writer is not None:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -55,5 +55,5 @@ def _by_person(draft: SaleDraft, chance: Random) -> SaleDraft:
 
 
 def person_of(user: str) -> str:
-    """Two who come early are one household; whoever comes last is one of their own."""
+    """Two buyers who come early are one household; the one who comes last is a household alone."""
     return f"home{int(user[1:]) // 2}" if user[0] == "u" else user

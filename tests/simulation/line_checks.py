@@ -13,7 +13,7 @@ from tests.simulation.checks import Books, Broken, Checks, OrderRow, RoundRow
 from tests.simulation.doors import person_of
 
 WAITING, CALLED, SERVED, LEFT, PASSED_OVER = range(5)
-# Nobody gets out of these without joining again.
+# From any other state, an entry gets back into these only if its buyer joins again.
 IN_LINE = (WAITING, CALLED)
 FOLLOWS = {
     WAITING: {CALLED, LEFT, PASSED_OVER},
@@ -110,7 +110,7 @@ class LineChecks:
             self._check_turn(known, entry)
 
     def _check_turn(self, known: EntryRow, entry: EntryRow) -> None:
-        """Nobody before a better place at which somebody waits for no more than that."""
+        """No entry is served before a better place that waits for as many units or fewer."""
         if known.state == entry.state or entry.state not in (CALLED, SERVED):
             return
         for other in self.of(entry.round_id):
@@ -123,7 +123,7 @@ class LineChecks:
                 raise Broken(f"L3: {entry} is called before {other}")
 
     def _check_served(self, books: Books) -> None:
-        """One order for each entry, and none without one."""
+        """Each entry has one order, and no order lacks an entry."""
         by_line: defaultdict[tuple[int, str], list[OrderRow]] = defaultdict(list)
         for row in books.orders.values():
             if row.request_id.startswith("line-"):
@@ -214,7 +214,7 @@ class LineChecks:
                 yield ref.id, user, sum(holding.quantity for holding in record.live)
 
     def _check_shared(self, held: Iterable[tuple[int, str, int]], word: str) -> None:
-        """A gate that forgot orders may let somebody have more: that is declared, as it is of one round."""
+        """A gate that forgot orders may let a buyer have more: that is declared, as for one round."""
         checks = self._checks
         of_group: Counter[tuple[str, str]] = Counter()
         of_person: Counter[tuple[int, str]] = Counter()

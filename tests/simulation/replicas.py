@@ -67,7 +67,7 @@ class Replicated:
         self._look = look
         self._later = later
         self._delay_s = delay_s
-        self._copy: _Copy | None = _Copy()  # None: the primary has no replica at present
+        self._copy: _Copy | None = _Copy()  # None if the primary has no replica at present
         self._offset = 0
         self._on_its_way = False
         self._waiting: dict[asyncio.Future[bool], int] = {}

@@ -55,7 +55,7 @@ class Around(Protocol):
     ledger: SqlLedger
     history: SqlHistory
     refunded: dict[int, int]  # what the provider has given back, by the id of the refund
-    server: Replicated | None  # None: a server without a replica
+    server: Replicated | None  # None for a server without a replica
     strict: bool
 
     async def to_store(self, process: Process, what: str, way: Way) -> None: ...
@@ -156,7 +156,7 @@ class ApiNode(Role):
             loops.create_task(repeat("waiting", self.orders.look_up_waiting, stop, LOOK_UP_EVERY_S))
 
     async def claim(self, public_id: str, claim: Claim) -> tuple[RoundRef, Answer] | None:
-        """As the claim route does. None: no such sale."""
+        """Does what the claim route does. Returns None if there is no such sale."""
         sale = await self.sale_cache.find(public_id)
         if sale is None:
             return None
@@ -164,7 +164,7 @@ class ApiNode(Role):
         return sale.round.ref, answer
 
     async def join(self, public_id: str, joining: Joining) -> Standing | NoEntry | None:
-        """None: there are units left, or no such sale."""
+        """Returns None if there are units left, or no such sale."""
         sale = await self.sale_cache.find(public_id)
         try:
             return None if sale is None else await self.use.line_desk.join(sale, joining)

@@ -203,7 +203,7 @@ async def _buy_the_rest(world: World, offer: Offer, seed: str) -> None:
 
 
 async def _wait_for_one(world: World, person: Person, offer: Offer, items: list[int]) -> bool:
-    """Whether there was a line to wait in. Nobody joins for an item that is all paid for."""
+    """Whether there was a line to wait in. No one joins for an item whose units are all paid for."""
     on = next((row for row in _rounds(world, offer) if _is_on(world, row) and not _is_paid_for(world, row)), None)
     if on is None:
         return True
@@ -254,7 +254,7 @@ def _unrest(world: World) -> str:
             waiting[f"unpaid of round {row.id}"] = books.units(row.id, {"unpaid"})
         if why := world.lines.unrest(row, world.now_ms(), all_paid=_is_paid_for(world, row)):
             waiting[f"line of round {row.id}: {why}"] = world.lines.lines[row.id].waiting
-        if row.ends_ms <= world.now_ms():  # the gate forgets it when nobody needs it any more
+        if row.ends_ms <= world.now_ms():  # the gate forgets it when it is no longer needed
             if row.group is not None and any(r.group == row.group and _is_on(world, r) for r in books.rounds.values()):
                 continue  # what was bought in one of them counts in the others
             kept = sum(ref in contents.rounds for ref in row.shares)

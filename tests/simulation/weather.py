@@ -63,7 +63,7 @@ def draw(chance: Random) -> Weather:
         kill=rate(0.002, 0.005, 0.015),
         stop=rate(0.002, 0.005),
         gate_away=outage(),
-        # Perhaps it is one cable: then what the replica lacks, nobody else has.
+        # Both may depend on one cable: then no other server has what the replica lacks.
         database_away=silent if silent is not None and sometimes(0.4) else outage(),
         gate_empties_s=chance.uniform(0.5, STORM_S) if sometimes(0.2) else None,
         gate_goes_back_s=(goes_back_s - chance.uniform(0.05, 1.5), goes_back_s) if sometimes(0.2) else None,

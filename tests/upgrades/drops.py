@@ -127,7 +127,7 @@ class Drops:
         refused = (await self._again(drop, user, item, "second")).json()
         assert (refused["code"], refused["order_ids"]) == ("limit_reached", [order_id]), refused
         match place:
-            case 2:  # and its unit is bought by somebody else
+            case 2:  # and another buyer buys its unit
                 await self._settle(drop, user, "cancel")
                 drop.cancelled.add(user)
                 drop.items[item] -= 1
@@ -153,7 +153,7 @@ class Drops:
         assert done.status_code == 200, done.text
 
     async def pay_an_old_one(self) -> None:
-        """Somebody who bought a while ago, from whichever version it was, presses again and pays now."""
+        """A buyer who bought a while ago, from any version, presses again and pays now."""
         drop = next(drop for drop in self.drops[: self.over] if len(drop.paid) == 1)
         user = next(user for user in drop.yes if user not in drop.cancelled | drop.paid)
         await self._settle(drop, user, "pay")

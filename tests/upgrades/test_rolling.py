@@ -89,7 +89,7 @@ async def selling(fleet: Fleet) -> AsyncIterator[Drops]:
 
 
 async def sold_out_meanwhile(drops: Drops) -> None:
-    """One that began after this call has sold out: what was under way may have begun before. And nobody complains."""
+    """One that began after this call has sold out: what was under way may have begun before. No check complains."""
     enough = drops.over + 2
     while drops.over < enough:
         complaints = drops.fleet.complaints()

@@ -94,7 +94,7 @@ class World:
         return self.told
 
     async def leave_one_with_a_killed_worker(self) -> None:
-        """Its entry is delivered, and settled by nobody."""
+        """Its entry is delivered, but no worker settles it."""
         for lane in range(self.settings.lanes):
             taken: Any = await self.redis.xreadgroup(keys.WORKERS_GROUP, KILLED, {keys.orders(lane): ">"}, count=1)
             if taken:

@@ -54,7 +54,7 @@ def on(loop: str, main: Callable[[], Awaitable[None]]) -> None:
 
 @contextlib.contextmanager
 def crowd(listener: socket.socket, count: int, words: bytes = b"") -> Iterator[list[socket.socket]]:
-    """That many clients have connected, and none has been let in yet."""
+    """Connects that many clients, none of which has been let in yet."""
     with contextlib.ExitStack() as stack:
         clients = []
         for _ in range(count):

@@ -277,7 +277,7 @@ def test_users_that_are_accepted(user: str) -> None:
     ],
 )
 def test_users_that_are_refused(user: object, reason: str) -> None:
-    """S6: never two limits for one person, and whoever makes the tokens learns what is wrong with them."""
+    """S6: never two limits for one person, and the maker of the tokens learns what is wrong with them."""
     told = refused(shared(), signed(sub=user) if user is not None else signed({"exp": NOW + 60, "sub": None}))
     assert reason in told
 

@@ -1,4 +1,4 @@
-"""Whose address a request has: nobody can choose it but a proxy of ours."""
+"""Which address a request counts for: only a proxy of ours can choose it."""
 
 from ipaddress import ip_network
 

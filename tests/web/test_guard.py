@@ -135,7 +135,7 @@ def test_a_client_that_never_reads_a_stream(server: Guarded) -> None:
 
 
 def test_a_client_that_never_reads_the_last_page(server: Guarded) -> None:
-    """Less than what pauses writing, so only the closing connection shows that nobody reads."""
+    """Less than what pauses writing, so only the closing connection shows that the client does not read."""
     with server.connect() as client:
         client.send(GET.replace(b"hello", b"page"))
         eventually(lambda: server.connections == 1)

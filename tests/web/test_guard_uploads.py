@@ -1,4 +1,4 @@
-"""What operators upload may be large. Whoever sends it must keep sending, and have the key."""
+"""Operators' uploads may be large. Their sender must have the key and keep sending."""
 
 import json
 import time

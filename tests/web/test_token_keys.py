@@ -1,4 +1,4 @@
-"""Several keys for buyers' tokens, so that one can be replaced by another without signing anybody out."""
+"""Several keys for buyers' tokens, so that one can be replaced by another without signing buyers out."""
 
 import asyncio
 import json

@@ -226,7 +226,7 @@ async def test_a_database_of_a_newer_version(empty_url: str, database: Database)
 
 
 async def test_a_database_that_this_version_would_misread(empty_url: str, database: Database) -> None:
-    """Beyond what is promised: every command refuses it, in a sentence that names the version to install."""
+    """Beyond what is promised: this version refuses it, in a sentence that names the version to install."""
     await migrate(empty_url)
     for told in (
         "UPDATE alembic_version SET version_num = '9999'",

@@ -63,7 +63,7 @@ async def record(ledger: SqlLedger, round_: Round, *counters: int, quantity: int
 
 
 async def codes_of(ledger: SqlLedger, made: Admission) -> list[str]:
-    """Returns the rows of the table without marking the codes as shown."""
+    """Returns the order's codes from the table, without marking them as shown."""
     found = select(vouchers.c.code).where(vouchers.c.order_id == int(made.number), vouchers.c.void_ms.is_(None))
     return [row.code for row in await rows(ledger, found.order_by(vouchers.c.id))]
 

@@ -1,5 +1,5 @@
-"""Alarms, against receivers on loopback: those that behave badly hold nobody up, and operators are told of changes, not
-of the same again and again."""
+"""Alarms, against receivers on loopback: those that behave badly hold up nothing else, and operators are told of
+changes, not of the same again and again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -53,7 +53,7 @@ Hear = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def listening(hear: Hear) -> AsyncIterator[Alarm]:
-    """An alarm whose receiver behaves like this; at the end it has hung up on everybody."""
+    """Yields an alarm whose receiver behaves like this. At the end, the receiver hangs up on all connections."""
     answering: set[asyncio.Task[None]] = set()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,7 +91,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 async def test_an_answer_that_is_not_http() -> None:
-    """It is as good as none: the message is sent again."""
+    """Such an answer counts as none: the message is sent again."""
     answers = [b"no HTTP here\r\n\r\n", OK]
     taken = asyncio.Event()
 

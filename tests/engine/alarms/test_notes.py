@@ -1,4 +1,4 @@
-"""Alarms get into the ledger's book, and nobody who raises one waits for that."""
+"""Alarms get into the ledger's book, and code that raises one does not wait for that."""
 
 import asyncio
 from collections.abc import Sequence

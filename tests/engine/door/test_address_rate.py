@@ -1,4 +1,5 @@
-"""How much one address may ask for: a school at once, a flood of addresses without memory, and nobody for another."""
+"""How much one address may ask for: a whole school at once, a flood of addresses that takes no memory, and no address
+at the expense of another."""
 
 import tracemalloc
 
@@ -47,7 +48,7 @@ def test_a_million_addresses_take_a_bounded_memory_and_let_nobody_off() -> None:
     most = 0
     for number in range(1_000_000):
         assert rate.wait_s(str(number), 1000.0) == 0
-        if number % 10_000 == 0:  # whoever is limited presses on in the middle of the flood
+        if number % 10_000 == 0:  # the limited client presses on in the middle of the flood
             assert rate.wait_s(HERE, 1000.0) > 0
             most = max(most, len(rate))
     assert most <= ADDRESSES_MAX

@@ -27,7 +27,7 @@ def least_us(work: Callable[[int], object]) -> float:
 def test_a_list_of_a_million_buyers_is_asked_in_less_than_ten_microseconds() -> None:
     digests = array(DIGEST_TYPE, sorted(digest_of(f"buyer-{number}") for number in range(BUYERS)))
     assert len(digests) * digests.itemsize == 8 * BUYERS, "and takes eight megabytes"
-    lists = AudienceLists(cast(Any, None), cast(Any, None))  # nobody is asked
+    lists = AudienceLists(cast(Any, None), cast(Any, None))  # no service is asked
     lists._lists[7] = 1, digests
     assert all(lists.has(7, 1, f"buyer-{number}") for number in range(0, BUYERS, 997))
     assert not any(lists.has(7, 1, f"stranger-{number}") for number in range(10_000))

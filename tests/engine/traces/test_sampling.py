@@ -1,4 +1,4 @@
-"""Which claims are traced, and that nobody can have more of them traced than an operator has allowed."""
+"""Which claims are traced, and that no client can have more of them traced than an operator has allowed."""
 
 import random
 

@@ -70,7 +70,7 @@ def generator(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     return str(request.param)
 
 
-LINES = 6 * loading.CONNECTIONS  # so that many are answered before there are none left
+LINES = 6 * loading.CONNECTIONS  # so that many are answered before the claims run out
 
 
 async def test_each_line_is_sent_once(generator: str, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_each_line_is_sent_once(generator: str, tmp_path: Path) -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        # Enough on a busy machine as well. Ours ends when there are none left, wrk waits.
+        # Enough even on a busy machine. Our generator ends when the claims run out, while wrk waits.
         seen = await load(f"http://127.0.0.1:{port}", lines, seconds=8 if generator == "wrk" else 60)
     tokens = [re.search(rb"Bearer (\w+)", head)[1] for head in heard]  # type: ignore[index]
     assert all(head.startswith(b"POST /somewhere HTTP/1.1\r\n") for head in heard)

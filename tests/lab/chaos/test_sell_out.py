@@ -1,4 +1,4 @@
-"""A slow machine is no leak, and what nobody can buy is one."""
+"""A slow machine is no leak, but a unit that no one can buy is one."""
 
 import asyncio
 import itertools
@@ -19,7 +19,7 @@ SALE = OnSale("s", Offer("few", 3, limit=1, price_cents=0, pay_within_s=60, weig
 
 
 class Shelf:
-    """Buyers and ledger in one: what is there is sold to whoever asks, if the machine answers at all."""
+    """Buyers and ledger in one: it sells what is left to any buyer who asks, if the machine answers at all."""
 
     def __init__(self, units: int, *, answers: bool = True) -> None:
         self.units = units

@@ -1,4 +1,4 @@
-"""Phases of rehearsals that nobody has held."""
+"""Makes phases of imaginary rehearsals."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from seckill.lab.rehearsal.sender_messages import BOUNDS_S, PhaseSeen, note
 
 
 def buckets(**waits_ms: int) -> list[int]:
-    """`ms_20=99`: so many of 20 ms."""
+    """`ms_20=99`: 99 answers of 20 ms."""
     made = [0] * (len(BOUNDS_S) + 1)
     for name, count in waits_ms.items():
         for _ in range(count):

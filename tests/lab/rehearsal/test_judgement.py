@@ -25,7 +25,7 @@ SLOW = {"waits": buckets(ms_3000=100)}
         (SLOW, {"gate_busiest": 0.95}, Bottleneck.GATE),
         (SLOW, {"gate_busiest": 0.95, "api": 0.97}, Bottleneck.GATE),  # the API waits for it, and for itself
         (SLOW, {"admit_ms": 120.0}, Bottleneck.DISK),
-        (SLOW, {"admit_ms": 120.0, "gate_busiest": None}, Bottleneck.GATE),  # nobody knows which of the two
+        (SLOW, {"admit_ms": 120.0, "gate_busiest": None}, Bottleneck.GATE),  # it is unknown which of the two
         (SLOW, {"shared": True, "machine": 0.99}, Bottleneck.MACHINE),
         (SLOW, {"shared": False, "machine": 0.99}, Bottleneck.BETWEEN),
         (SLOW, {}, Bottleneck.BETWEEN),

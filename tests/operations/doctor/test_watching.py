@@ -1,4 +1,4 @@
-"""The doctor says where figures are, whether something answers there, and what nobody would notice."""
+"""The doctor says where figures are, whether something answers there, and what would go unnoticed."""
 
 import contextlib
 import threading
