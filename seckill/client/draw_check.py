@@ -1,16 +1,14 @@
 """Checks whether a draw was made as announced. It is written from the definition in docs/door.md alone and shares no
 code with the drawing, so that a mistake there is not repeated here.
 
-commitment  hex SHA-256 of the seed's text, published before anybody could enter
-list_hash   hex SHA-256 of all entry ids, sorted as text and joined by line feeds, published before the seed
-rank        hex SHA-256 of `seed:beacon:list_hash:entry_id`, beacon empty if there is none
-places      the entries by their ranks, the least first
-beacon      where its source was announced: of the values that are published every `period_s` seconds, number 1 at
-            `genesis_s`, the first that is published more than 15 s after the list's hash
-receipt     `entry_id.joined_ms.round-signature`: hexadecimal Ed25519 of `receipt entry_id.joined_ms.round`. Several may
-            share one: then steps follow, each `-l` or `-r` and a hash. From the hex SHA-256 of what is said above, each
-            step makes the next hash, that of `node left right`, where its own stands at the side that it names; and
-            what is signed is `receipts` and the last
+commitment hex SHA-256 of the seed's text, published before buyers could enter list_hash hex SHA-256 of all entry ids,
+sorted as text and joined by line feeds, published before the seed rank hex SHA-256 of `seed:beacon:list_hash:entry_id`,
+beacon empty if there is none places the entries by their ranks, the least first beacon where its source was announced:
+of the values that are published every `period_s` seconds, number 1 at `genesis_s`, the first that is published more
+than 15 s after the list's hash receipt `entry_id.joined_ms.round-signature`: hexadecimal Ed25519 of `receipt
+entry_id.joined_ms.round`. Several may share one: then steps follow, each `-l` or `-r` and a hash. From the hex SHA-256
+of what is said above, each step makes the next hash, that of `node left right`, where its own stands at the side that
+it names; and what is signed is `receipts` and the last
 """
 
 from collections.abc import Sequence

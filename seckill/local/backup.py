@@ -85,7 +85,7 @@ async def _moment(source: Path) -> AsyncIterator[tuple[sqlite3.Connection, GateF
     valkey = EmbeddedValkey(source, durability="strict")
     with ExitStack() as stack:
         url: str | None = valkey.url
-        with contextlib.suppress(StartError):  # then somebody runs it
+        with contextlib.suppress(StartError):  # then a process has it open
             stack.enter_context(DataFolder.open(source))
             url = None
         database = open_database(f"sqlite:///{source / LEDGER}")

@@ -68,7 +68,8 @@ class Process:
         return self._process.pid
 
     async def wait(self) -> int:
-        """Its exit code. What it does at its start may be short, and somebody may be waiting for it."""
+        """Returns its exit code. Polls quickly at first, because the process may be short and a user may be waiting for
+        it."""
         assert self._process is not None
         pause_s = POLL_S_MIN
         while (code := self._process.poll()) is None:

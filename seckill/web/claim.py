@@ -1,9 +1,9 @@
 """`POST /v1/sales/{id}/orders`: the one route that a hundred thousand people call in the same second.
 
-It stands before the framework, and a claim comes here in one of three ways. `ClaimRoute` as an ASGI application knows
-everything. `begin` is for the many claims with nothing unusual about them, straight from the bytes that arrived
-(`claim_protocol.py`), and `begin_plain` for most of these, which the kernel has read in one go. From the desk on, all
-take the same steps (`engine/claims/admission_desk.py`).
+It stands before the framework, and a claim comes here in one of three ways. As an ASGI application, `ClaimRoute`
+handles every claim. `begin` handles the many claims with nothing unusual about them, straight from the bytes that
+arrived (`claim_protocol.py`), and `begin_plain` most of these, which the kernel has read in one go. From the desk on,
+all take the same steps (`engine/claims/admission_desk.py`).
 """
 
 import math

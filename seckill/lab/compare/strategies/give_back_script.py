@@ -2,7 +2,7 @@ from seckill.lab.compare.release_schemes import GivingBack
 from seckill.lab.compare.scripts import BUYERS, COUNTER, QUEUE, STOCK, script
 from seckill.lab.compare.strategy import Role
 
-# Every second message comes again: whoever consumes them was started anew before it had acknowledged these.
+# Every second message comes again: its consumer was restarted before it had acknowledged the message.
 COMES_TWICE_EVERY = 2
 
 
