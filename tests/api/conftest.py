@@ -35,7 +35,7 @@ def token(user: str) -> str:
 
 
 def token_with(user: str, **claims: Any) -> str:
-    """As a shop's own service would make it."""
+    """Makes it as a shop's own service would."""
     now = int(time.time())
     return jwt.encode({"sub": user, "iat": now, "exp": now + 3600, **claims}, JWT_SECRET.reveal(), "HS256")
 
@@ -88,7 +88,7 @@ class Node:
             pass
 
     async def refresh(self) -> None:
-        """What the node's loops do several times a second."""
+        """Does what the node's loops do several times a second."""
         ctx = self.api.context
         await ctx.sale_cache.refresh_sales()
         ctx.desk.forget(await ctx.sale_cache.refresh_pulses())
@@ -98,7 +98,7 @@ class Node:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def ledger_url(request: pytest.FixtureRequest) -> str:
-    """What MariaDB does otherwise is seen by the ledger's own tests."""
+    """The ledger's own tests cover what MariaDB does differently."""
     url: str = request.getfixturevalue(f"{request.param}_database")
     return url
 

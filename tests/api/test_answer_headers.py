@@ -18,7 +18,7 @@ ADMIN = f"Authorization: Bearer {ADMIN_KEY}\r\n"
 
 
 async def exchange(served: Served, request: str) -> Answer:
-    """Of a request whose connection is closed after it."""
+    """Returns the answer to a request after which the connection is closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(served.url.rpartition(":")[2]))
     writer.write(request.encode("latin-1"))
     async with asyncio.timeout(PATIENCE_S):

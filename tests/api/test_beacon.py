@@ -151,7 +151,7 @@ def ms(text: str) -> int:
 
 
 async def set_back(engine: Engine, seconds: int) -> None:
-    """As if the list had been published so long ago."""
+    """Makes it look as if the list had been published this long ago."""
     async with engine.ledger.database.writers.begin() as connection:  # type: ignore[attr-defined]
         await connection.exec_driver_sql(f"UPDATE round_lines SET listed_ms = listed_ms - {1000 * seconds}")
 

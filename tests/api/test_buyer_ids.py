@@ -9,7 +9,7 @@ from tests.api.conftest import JWT_SECRET, OPERATOR, Node
 
 
 def bearer(sub: object) -> dict[str, str]:
-    """As a shop's service makes it, with no check of ours."""
+    """Makes a token as a shop's service does, without our checks."""
     now = int(time.time())
     token = jwt.encode({"sub": sub, "iat": now, "exp": now + 600}, JWT_SECRET.reveal(), "HS256")
     return {"Authorization": f"Bearer {token}"}

@@ -65,7 +65,7 @@ async def stand_in(say: Callable[[str], Any]) -> AsyncIterator[StandIn]:
 
 
 def site_verify() -> Callable[[str], Any]:
-    """As Turnstile, hCaptcha and reCAPTCHA do it: a response is good once."""
+    """Works like Turnstile, hCaptcha and reCAPTCHA: a response is valid once."""
     used: set[str] = set()
 
     def say(body: str) -> tuple[int, bytes]:
@@ -143,7 +143,7 @@ async def test_when_the_service_is_away_what_was_declared_counts(
 async def test_who_sends_nonsense_to_the_service_does_not_get_what_counts_while_it_is_away(
     settings: Settings, engine: Engine, status: int, fallback: str
 ) -> None:
-    """What it is sent is up to whoever wants a pass, and it is there."""
+    """Clients choose what it is sent, and it is not away."""
     verify = site_verify()
     async with stand_in(lambda body: verify(body) if "good" in body else (status, b"what is this?")) as service:
         node = await make_node(checking(settings, service, check_fallback=fallback), engine)

@@ -199,7 +199,8 @@ async def test_who_is_left_when_the_sale_is_closed_is_told(node: Node, keeper: K
 
 
 async def test_who_waits_stays_when_the_end_was_moved_and_the_gate_has_not_heard(node: Node, keeper: Keeping) -> None:
-    """As when the API process is killed between the two: the ledger has it, and the gate a moment later."""
+    """As if the API process were killed between the two: the ledger has the entry, and the gate gets it a moment
+    later."""
     sale = await node.create(units=1, order="arrival", **later())
     entry = await joined(node, sale, "ann")
     now = datetime.now(UTC)

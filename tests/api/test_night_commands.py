@@ -43,7 +43,7 @@ def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Said:
-    """What a command prints."""
+    """Returns what a command prints."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SECKILL_ADMIN_KEY", ADMIN_KEY)
 

@@ -80,7 +80,7 @@ def is_translated(says: str) -> bool:
 
 
 def text_of(node: ast.expr) -> str | None:
-    """As it might be said, with something filled in."""
+    """Returns the sentence with examples filled in."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):

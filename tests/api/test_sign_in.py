@@ -50,7 +50,7 @@ async def console(settings: Settings, engine: Engine, provider: Provider) -> Asy
 
 @asynccontextmanager
 async def browser(node: Node) -> AsyncIterator[httpx2.AsyncClient]:
-    """With cookies of its own."""
+    """Yields a client with its own cookies."""
     transport = httpx2.ASGITransport(node.api)
     async with httpx2.AsyncClient(transport=transport, base_url=PUBLIC) as http:
         yield http

@@ -114,7 +114,7 @@ async def test_what_is_sent_with_the_request_for_a_socket_is_heard(served: Serve
 
 
 def frame(text: str) -> bytes:
-    """As a client sends it, masked with zeros."""
+    """Makes a frame as a client sends it, masked with zeros."""
     data = text.encode()
     return bytes([0x81, 0x80 | 126]) + len(data).to_bytes(2, "big") + bytes(4) + data
 

@@ -88,7 +88,7 @@ class World:
             return list(await connection.execute(text(statement), parameters))
 
     async def found(self) -> dict[str, list[Finding]]:
-        """What a full reading finds broken, by invariant."""
+        """Returns what a full reading finds broken, by invariant."""
         report = await self.auditor.read(full=True)
         assert not report.reasons(), report.reasons()
         return {result.invariant.name: list(result.findings) for result in report.results if result.findings}

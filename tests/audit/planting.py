@@ -118,7 +118,7 @@ async def forget_note(world: World) -> None:
 
 
 async def revive(world: World) -> None:
-    """As if it were there twice: over, and live."""
+    """Makes the order appear twice: ended, and live."""
     place = keys.past_field("cid", request_id("key of cid"), 0, 0)
     over = (await world.redis.hget(await world.past_key(), place)).decode()
     await record("cid", lambda note: f"{note} {over[:-1]}1")(world)
@@ -201,7 +201,7 @@ async def forge_order(world: World) -> None:
 
 
 async def lower_limit(world: World) -> None:
-    """As if the limit had never allowed what gil has."""
+    """Makes it look as if the limit had never allowed what gil has."""
     await world.sell("gil", quantity=2)
     await world.sql("UPDATE rounds SET limit_per_buyer = 1, limit_before = 1 WHERE id = :id", id=world.round_id)
     await world.redis.hset(await world.round_key(), "limit", 1)

@@ -136,7 +136,7 @@ async def until_told(alarm: Raised, key: str, what: str) -> None:
 
 
 async def keep_looking(keeper: Keeper) -> None:
-    """As its loops do."""
+    """Does what the keeper's loops do."""
     await keeper.lane_damage.discard()
     await keeper.queues.measure_backlog()
     await keeper.recovery.losses.find()

@@ -30,7 +30,7 @@ def keeper_of(world: World) -> Keeper:
 
 
 async def keep(world: World, keeper: Keeper) -> None:
-    """As its loops do, until it finds nothing to do any more."""
+    """Does what the keeper's loops do, until there is nothing left to do."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             await keeper.queues.measure_backlog()

@@ -86,7 +86,7 @@ class Shop:
         return await self.node.http.post(f"/v1/orders/{order_id}/{verb}", headers=buyer(user))
 
     async def decide(self) -> None:
-        """What workers and keepers do, until every late payment is decided."""
+        """Does the work of workers and keepers until every late payment is decided."""
         for _ in range(100):
             await self.node.work()
             await write(self.ledger, "UPDATE payments SET next_ms = 1 WHERE next_ms IS NOT NULL")

@@ -61,7 +61,7 @@ async def give_back(gate: Gate, ref: RoundRef, releases: Sequence[Release]) -> l
 
 
 async def rebuild(gate: Gate, round_: Round, holdings: Mapping[str, Sequence[Holding]]) -> Round:
-    """As the keeper does it, from holdings that it has read in the ledger."""
+    """Rebuilds as the keeper does, from holdings that it has read in the ledger."""
     held = [holding for mine in holdings.values() for holding in mine]
     assert await gate.begin_rebuild(round_, "token")
     assert await gate.fill(round_.ref, "token", holdings)

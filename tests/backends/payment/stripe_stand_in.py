@@ -50,7 +50,7 @@ class StripeStandIn(StandIn):
         return len(self.made)
 
     def forget_keys(self) -> None:
-        """As Stripe does after a day."""
+        """Forgets as Stripe does after a day."""
         self.replies.clear()
 
     def answer(self, asked: Asked) -> Said:

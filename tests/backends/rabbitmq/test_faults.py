@@ -15,7 +15,7 @@ from tests.patience import PATIENCE_S
 
 
 async def until_relayed(relay: Relay, count: int) -> None:
-    """What the relay's loop does, without its waits."""
+    """Does what the relay's loop does, without its waits."""
     done = 0
     async with asyncio.timeout(PATIENCE_S):
         while done < count:

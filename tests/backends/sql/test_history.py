@@ -76,7 +76,7 @@ async def test_the_rounds_of_a_sale_newest_first(ledger: SqlLedger) -> None:
 
 
 async def plan(ledger: SqlLedger, round_id: int, count: int, item: int | None = None) -> str:
-    """How the database finds the newest orders, in its own words."""
+    """Returns the database's own description of how it finds the newest orders."""
     word = "EXPLAIN QUERY PLAN" if ledger.database.readers.dialect.name == "sqlite" else "EXPLAIN"
 
     def explained(
