@@ -1,6 +1,7 @@
 """Claims answered from their bytes: connections, pipelines and endings are as with any other request."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -101,7 +102,7 @@ async def test_a_repeat_is_counted_once_by_the_rate_limit(
     served: Served, through_the_framework: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is begun from its bytes and answered by the framework, and is still one press."""
-    seconds = SimpleNamespace(monotonic=lambda: 1.0)
+    seconds = SimpleNamespace(monotonic=lambda: 1.0, time=time.time)
     monkeypatch.setattr("seckill.web.claim.time", seconds)
     monkeypatch.setattr(served.node.api.claims, "_rates", Rates(claims_per_second=1))
     asked: list[int] = []

@@ -76,7 +76,7 @@ export const TEXTS = {
   from_to: "{from}～{to} {zone}",
   from_to_there: "現地時間 {from}～{to}（{zone}）",
   from_closed_early: "{from} {zone} 開始、早期終了",
-  zone_of_china: "GMT+8",
+  zone_of_china: "中国時間",
   again: "繰り返し開催 · 次回：{time}",
   again_daily: "毎日開催 · 次回：{time}",
   left_100: "在庫あり",
