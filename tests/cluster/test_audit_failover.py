@@ -97,12 +97,14 @@ async def depose(shop: Shop, sentinel: LocalSentinel, sells: int = 20) -> None:
     async def is_replaced() -> bool:
         return await sentinel.primary_of() is replica
 
-    async with sentinel.noticing():
-        await until("Sentinel names the replica", is_replaced)
-    for i in range(sells):
-        assert await shop.insist(f"after{i}") == 202
-    await shop.until_settled()
-    primary.resume()
+    try:
+        async with sentinel.noticing():
+            await until("Sentinel names the replica", is_replaced)
+        for i in range(sells):
+            assert await shop.insist(f"after{i}") == 202
+        await shop.until_settled()
+    finally:
+        primary.resume()  # otherwise a failure here leaves keeper and workers waiting for it
 
 
 async def test_a_deposed_primary_that_still_answers_raises_no_alarm(sentinel: LocalSentinel, tmp_path: Path) -> None:
