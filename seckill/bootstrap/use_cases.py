@@ -17,7 +17,8 @@ from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.alarms.desk import AlarmDesk
 from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.buyer_data import BuyerData
-from seckill.engine.claims.admission_desk import AdmissionDesk, tell_nobody
+from seckill.engine.claims.admission_desk import AdmissionDesk
+from seckill.engine.claims.claim_batches import tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.unpaid_units import UnpaidUnits

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.outcome import REFUSALS, Outcome
 from seckill.domain.sale import Round, Sale
-from seckill.engine.claims.claim_batches import Batcher
+from seckill.engine.claims.claim_batches import Batcher, tell_nobody
 from seckill.engine.claims.claim_figures import ClaimFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.writing_pace import WritingPace
@@ -106,10 +106,6 @@ class _AwaitedClaim(ClaimInProgress):
         self.decision.set_result((sale, answer))
 
 
-def tell_nobody(_: Sequence[Answer]) -> None:
-    pass
-
-
 class AdmissionDesk:
     def __init__(
         self,
@@ -119,8 +115,7 @@ class AdmissionDesk:
         pace: WritingPace,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
     ) -> None:
-        """`before_answers` is called with the gate's answers to a batch before each waiting caller gets its own. It can
-        do work that costs less for all of them at once."""
+        """`before_answers`: see `Batcher`."""
         self._gate = gate
         self._sale_cache = sale_cache
         self._pace = pace
@@ -186,10 +181,9 @@ class AdmissionDesk:
             async def call(claims: Sequence[Claim]) -> GateReply:
                 reply = await self._gate.admit(ref, claims)
                 self.sold_out.consider(ref, reply)
-                self._before_answers(reply.answers)
                 return reply
 
-            batcher = self._batchers[key] = Batcher(call, self._pace.of(key & _LANES))
+            batcher = self._batchers[key] = Batcher(call, self._pace.of(key & _LANES), self._before_answers)
         return batcher
 
     def count(self, round_id: int, outcome: Outcome, took_s: float) -> None:

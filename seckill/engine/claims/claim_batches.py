@@ -21,17 +21,31 @@ BATCH_MAX = 500
 WAITING_MAX = 10_000
 
 Call = Callable[[Sequence[Claim]], Awaitable[GateReply]]
+_Batch = list[tuple[Claim, Waiter[Answer]]]
+
+
+def tell_nobody(_: Sequence[Answer]) -> None:
+    pass
 
 
 class Batcher(Batches[Claim, Answer]):
-    """Batches the claims of one round on this node. `pace`: the pace of its lane, which other rounds may share."""
+    """Batches the claims of one round on this node. `pace`: the pace of its lane, which other rounds may share.
+    `before_answers` is called with the answers to a batch before each waiting caller gets its own. It can do work that
+    costs less for all of them at once."""
 
     def __init__(
-        self, call: Call, pace: LanePace, *, batch_max: int = BATCH_MAX, waiting_max: int = WAITING_MAX
+        self,
+        call: Call,
+        pace: LanePace,
+        before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
+        *,
+        batch_max: int = BATCH_MAX,
+        waiting_max: int = WAITING_MAX,
     ) -> None:
         super().__init__(batch_max=batch_max, waiting_max=waiting_max)
         self._call = call
         self._pace = pace
+        self._before_answers = before_answers
         self._most = batch_max, waiting_max
         self._failing = False
 
@@ -41,11 +55,30 @@ class Batcher(Batches[Claim, Answer]):
     def _not_asked(self) -> Answer:
         return Answer(Outcome.NOT_READY)
 
-    async def _serve(self, batch: list[tuple[Claim, Waiter[Answer]]]) -> None:
+    async def _serve(self, batch: _Batch) -> None:
+        """Lets the gate work on the next batch while the callers of this one are told."""
+        answers = await self._ask(batch)
+        while self._pace.rate is None and (following := self._next_batch()):
+            call = asyncio.create_task(self._ask(following))
+            # The event loop starts the call in its next turn, and sends what was written at the end of that turn.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            self._tell(batch, answers)
+            self._pace.passed += len(batch)
+            batch, answers = following, await call
+        self._tell(batch, answers)
+        rate = self._pace.rate
+        if rate is None:
+            self._pace.passed += len(batch)
+            self._batch_max, self._waiting_max = self._most
+        else:
+            await self._keep_pace(rate, answers)
+
+    async def _ask(self, batch: _Batch) -> list[Answer]:
         ADMIT_BATCH.observe(len(batch))
         try:
             with ADMIT_SECONDS.time():
-                answers = (await self._call([claim for claim, _ in batch])).answers
+                answers = list((await self._call([claim for claim, _ in batch])).answers)
         except GateError as error:
             outcome = Outcome.NOT_READY if isinstance(error, GateUnavailable) else Outcome.UNKNOWN
             answers = [Answer(outcome)] * len(batch)
@@ -60,15 +93,13 @@ class Batcher(Batches[Claim, Answer]):
             log.exception("the gate's reply was not understood", claims=len(batch))
         else:
             self._failing = False
+        return answers
+
+    def _tell(self, batch: _Batch, answers: list[Answer]) -> None:
+        self._before_answers(answers)
         for (_, waiting), answer in zip(batch, answers, strict=True):
             if not waiting.done():
                 waiting.set_result(answer)
-        rate = self._pace.rate
-        if rate is None:
-            self._pace.passed += len(batch)
-            self._batch_max, self._waiting_max = self._most
-        else:
-            await self._keep_pace(rate, answers)
 
     async def _keep_pace(self, rate: float, answers: Sequence[Answer]) -> None:
         batch_most, waiting_most = self._most

@@ -62,6 +62,36 @@ async def test_the_first_goes_alone_and_the_rest_share_the_next_call() -> None:
     assert batcher.idle
 
 
+class Telling:
+    """A caller that notes how many calls had begun when it was told."""
+
+    def __init__(self, calls: Calls, told: list[object]) -> None:
+        self._calls = calls
+        self._told = told
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, answer: Answer) -> None:
+        self._told.append((answer.holdings[0].number.counter, len(self._calls.batches)))
+
+
+async def test_the_gate_works_on_the_next_batch_while_the_callers_of_this_one_are_told() -> None:
+    calls = Calls()
+    told: list[object] = []
+    batcher = Batcher(calls, LanePace(), lambda answers: told.append(len(answers)))
+    batcher.submit(Claim("0", 1), Telling(calls, told))
+    await settle()
+    for user in ("1", "2"):
+        batcher.submit(Claim(user, 1), Telling(calls, told))
+    calls.go.release()
+    await settle()
+    assert told == [1, (0, 2)]
+    calls.go.release()
+    await settle()
+    assert told[2:] == [2, (1, 2), (2, 2)], "what is prepared for a batch is still there when its callers are told"
+
+
 async def test_a_buyer_who_gives_up_shifts_no_other_answer() -> None:
     """Each buyer gets the answer to their own claim, while others give up as they wait or are being asked (S27)."""
     calls = Calls()
