@@ -42,7 +42,7 @@ from seckill.ports.gate import GateReply
 from seckill.ports.tracer import Tracer, TraceSpan
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
-from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.claims.claim_protocol import ClaimingProtocol
 from seckill.web.server import ApiServer
 from tests.making import make_round
 

@@ -30,7 +30,7 @@ from seckill.lab.bench.claim_lines import make_tokens, write_lines
 from seckill.lab.bench.load import load
 from seckill.lab.bench.place import Running, engine_on, environ_of, place, until_answering
 from seckill.local.tether import tethered
-from seckill.web.listening_socket import bind
+from seckill.web.connections.listening_socket import bind
 
 WITHIN_S = 2.0
 BUSY_FOR_S = 2.0

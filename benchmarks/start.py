@@ -30,7 +30,7 @@ from seckill.lab.servers.ports import free_port
 from seckill.local.data_folder import read_secrets
 from seckill.local.tether import tethered
 from seckill.settings import Secret
-from seckill.web.buyer_tokens import mint_buyer_token
+from seckill.web.buyers.buyer_tokens import mint_buyer_token
 
 HERE = Path(__file__).parents[1]
 POLL_S = 0.01

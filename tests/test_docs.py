@@ -159,6 +159,14 @@ def test_the_map_shows_the_tree() -> None:
     assert [level[name] for name in drawn_order] == sorted(level[name] for name in drawn_order)
 
 
+def test_the_map_names_every_room_of_web() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = page.partition("| room in `seckill/web/` |")[2].partition("\n\n")[0]
+    rooms = {path.parent.name for path in (ROOT / "seckill" / "web").glob("*/__init__.py")}
+    assert rooms
+    assert re.findall(r"^\| `(\w+)/` \|", table, re.MULTILINE) == sorted(rooms)
+
+
 def test_what_contributing_names_is_there() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = re.findall(r"`((?:seckill|tests|docs)/[\w/.-]+)`", page)

@@ -12,7 +12,7 @@ from seckill.local.cpu_precedence import give_way
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
 from seckill.operations.role_health import Vitals, can_sell
-from seckill.web.listening_socket import bind
+from seckill.web.connections.listening_socket import bind
 from seckill.web.server import serve
 
 

@@ -34,11 +34,11 @@ from seckill.operations.production_refusals import make_believe
 from seckill.ports.payment import PaymentProvider, has_checkout
 from seckill.settings import TABLE, Settings, missing_for_payment, shown
 from seckill.settings.otel import Tracing
-from seckill.web.buyer_tokens import Buyers
-from seckill.web.connection_limits import Room, descriptors
-from seckill.web.key_set import KeySet
-from seckill.web.sign_in_examination import examine_sign_in
-from seckill.web.token_keys import TokenKeys
+from seckill.web.buyers.buyer_tokens import Buyers
+from seckill.web.buyers.key_set import KeySet
+from seckill.web.buyers.token_keys import TokenKeys
+from seckill.web.connections.connection_limits import Room, descriptors
+from seckill.web.operators.sign_in_examination import examine_sign_in
 
 CONNECTIONS_ADVISED = 10_000
 

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from seckill.cli.command_settings import environment, with_own_secrets
 from seckill.errors import SeckillError, StartError
-from seckill.web.buyer_tokens import LIFETIME_S_MAX, mint_buyer_token
+from seckill.web.buyers.buyer_tokens import LIFETIME_S_MAX, mint_buyer_token
 
 app = App(name="token", help="Tokens for trying things out.")
 

@@ -18,8 +18,8 @@ from seckill.cli.demo_sales import demo_sale
 from seckill.cli.up_announcement import Greeting
 from seckill.loops import Stop
 from seckill.settings import Secret, Settings
-from seckill.web.buyer_tokens import mint_buyer_token
-from seckill.web.help_pages import is_built
+from seckill.web.buyers.buyer_tokens import mint_buyer_token
+from seckill.web.pages.help_pages import is_built
 
 TOKEN_LIFETIME_S = 24 * 3600
 

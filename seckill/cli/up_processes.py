@@ -28,7 +28,7 @@ from seckill.local.supervisor import Process, SupervisedServer, Supervisor
 from seckill.local.valkey import EmbeddedValkey
 from seckill.loops import Stop
 from seckill.settings import TABLE, Settings, written
-from seckill.web.listening_socket import bind
+from seckill.web.connections.listening_socket import bind
 
 # What the fork server loads in addition to the imports of this module.
 LOADED = (
@@ -79,7 +79,7 @@ def _load(settings: Settings) -> None:
     from seckill import audit  # noqa: PLC0415 (only loaded in a fork server)
     from seckill.backends import sql  # noqa: PLC0415
     from seckill.domain.receipt import Receipts  # noqa: PLC0415
-    from seckill.web.pages import version_of_assets  # noqa: PLC0415
+    from seckill.web.pages.pages import version_of_assets  # noqa: PLC0415
 
     version_of_assets()
     Receipts(bytes(32))  # the first key makes OpenSSL initialise itself

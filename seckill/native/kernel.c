@@ -2,7 +2,7 @@
    what they say in one go, spelling ids.
 
    Each of these has a twin in Python, which gives the same result for the same bytes: tests/native compares the two. Where
-   this is not compiled, the twins run (web/plain_request.py, web/token_shortcut.py, domain/public_id.py), and plain claims
+   this is not compiled, the twins run (web/claims/plain_request.py, web/buyers/token_shortcut.py, domain/public_id.py), and plain claims
    are read part by part. Nothing here decides anything: signatures are computed and compared elsewhere.
 
    Bytes go in; bytes, texts and numbers come out. Nothing is kept between two calls but what a reader was made with: the

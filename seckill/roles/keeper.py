@@ -16,8 +16,8 @@ from seckill.operations.presence import present
 from seckill.operations.role_health import Vitals, watched
 from seckill.operations.server_alarm import ServerAlarm
 from seckill.settings import Settings
-from seckill.web.event_feed import EventNames, event_document
-from seckill.web.item_ids import ItemIds
+from seckill.web.sales.item_ids import ItemIds
+from seckill.web.webhooks.event_feed import EventNames, event_document
 
 
 async def keep(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | None = None) -> None:

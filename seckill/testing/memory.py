@@ -21,7 +21,7 @@ from seckill.settings import Secret, Settings
 from seckill.testing.clock import Clock, go_by
 from seckill.testing.in_process import InProcess
 from seckill.web.app import Api
-from seckill.web.buyer_tokens import mint_buyer_token
+from seckill.web.buyers.buyer_tokens import mint_buyer_token
 from seckill.web.mounting import UnderAnyPath
 
 # How soon worker and keeper act unprompted.

@@ -12,10 +12,10 @@ from typing import Any
 
 import structlog
 
-from seckill.web.canonical_path import is_canonical
-from seckill.web.content_security_policy import NOTHING_ALLOWED
+from seckill.web.pages.content_security_policy import NOTHING_ALLOWED
 from seckill.web.problems import MEDIA_TYPE, not_found
-from seckill.web.request_ids import HEADER, request_id_in
+from seckill.web.requests.canonical_path import is_canonical
+from seckill.web.requests.request_ids import HEADER, request_id_in
 
 _STARTS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
 _POLICY = (b"content-security-policy", NOTHING_ALLOWED)

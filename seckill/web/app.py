@@ -29,48 +29,48 @@ from seckill.operations.server_look import ServerLooks
 from seckill.settings import Settings
 from seckill.settings.otel import Tracing
 from seckill.telemetry import Exposition
-from seckill.web.admin_key import AdminKey
 from seckill.web.answer_headers import Envelope
-from seckill.web.buyer_rate import Rates
-from seckill.web.buyer_tokens import Buyers
-from seckill.web.claim import ClaimRoute
-from seckill.web.claim_door import ClaimDoor
-from seckill.web.claim_protocol import TurnBuffer
-from seckill.web.claim_wait import ClaimWait
-from seckill.web.client_address import ClientAddresses, Headers
-from seckill.web.console_session import ConsoleSessions
-from seckill.web.console_sign_in import ConsoleSignIn
-from seckill.web.content_security_policy import DOCS_HEADERS
+from seckill.web.buyers.buyer_tokens import Buyers
+from seckill.web.buyers.demo_sign_in import signs_anybody_in
+from seckill.web.buyers.key_set import KeySet
+from seckill.web.buyers.token_groups import TokenGroups
+from seckill.web.buyers.token_keys import TokenKeys
+from seckill.web.claims.buyer_rate import Rates
+from seckill.web.claims.claim import ClaimRoute
+from seckill.web.claims.claim_protocol import TurnBuffer
+from seckill.web.claims.claim_wait import ClaimWait
+from seckill.web.claims.plain_claim import plain_claim_reader
+from seckill.web.claims.traced_claims import TracedClaims
+from seckill.web.connections.waiting_seats import Seats
+from seckill.web.console.looking_back_parts import LookingBackParts
 from seckill.web.context import Context
 from seckill.web.cross_origin import CrossOrigin
-from seckill.web.demo_sign_in import signs_anybody_in
+from seckill.web.door.claim_door import ClaimDoor
 from seckill.web.error_answers import ERROR_ANSWERS
-from seckill.web.guess_backoff import GuessBackoff
-from seckill.web.help_pages import help_routes
 from seckill.web.incidents import Incidents
-from seckill.web.item_ids import ItemIds
-from seckill.web.key_set import KeySet
-from seckill.web.line_join import JoinRoute
-from seckill.web.line_parts import LineParts
-from seckill.web.looking_back_parts import LookingBackParts
+from seckill.web.line.line_join import JoinRoute
+from seckill.web.line.line_parts import LineParts
+from seckill.web.live_updates.websocket import live
 from seckill.web.mounting import prefix_in
 from seckill.web.node_schedule import begin_schedule
 from seckill.web.openapi import document
-from seckill.web.operator_check import OperatorCheck
-from seckill.web.order_ids import OrderIds
-from seckill.web.orders import view as order_view
-from seckill.web.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages
-from seckill.web.parameters import only
-from seckill.web.plain_claim import plain_claim_reader
+from seckill.web.operators.admin_key import AdminKey
+from seckill.web.operators.console_session import ConsoleSessions
+from seckill.web.operators.console_sign_in import ConsoleSignIn
+from seckill.web.operators.guess_backoff import GuessBackoff
+from seckill.web.operators.operator_check import OperatorCheck
+from seckill.web.operators.role_check import guarded
+from seckill.web.orders.order_ids import OrderIds
+from seckill.web.orders.orders import view as order_view
+from seckill.web.pages.content_security_policy import DOCS_HEADERS
+from seckill.web.pages.help_pages import help_routes
+from seckill.web.pages.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages
 from seckill.web.problems import HttpProblem, incident_in, not_found
-from seckill.web.role_check import guarded
+from seckill.web.requests.client_address import ClientAddresses, Headers
+from seckill.web.requests.parameters import only
 from seckill.web.routes import DEMO_ROUTES, ROUTES, Handler, Route
-from seckill.web.sale_list import SaleLists
-from seckill.web.token_groups import TokenGroups
-from seckill.web.token_keys import TokenKeys
-from seckill.web.traced_claims import TracedClaims
-from seckill.web.waiting_seats import Seats
-from seckill.web.websocket import live
+from seckill.web.sales.item_ids import ItemIds
+from seckill.web.sales.sale_list import SaleLists
 
 STATIC = str(files("seckill.web") / "static")
 

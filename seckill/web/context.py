@@ -39,18 +39,18 @@ from seckill.operations.server_look import ServerLooks
 from seckill.ports.payment import PaymentProvider
 from seckill.settings import Settings
 from seckill.telemetry import Exposition
-from seckill.web.buyer_check import authenticate
-from seckill.web.buyer_tokens import Buyer, Buyers
-from seckill.web.claim_door import ClaimDoor
-from seckill.web.client_address import ClientAddresses, Headers
+from seckill.web.buyers.buyer_check import authenticate
+from seckill.web.buyers.buyer_tokens import Buyer, Buyers
+from seckill.web.connections.waiting_seats import Seats
+from seckill.web.console.looking_back_parts import LookingBackParts
+from seckill.web.door.claim_door import ClaimDoor
 from seckill.web.incidents import Incident, Incidents
-from seckill.web.item_ids import ItemIds
-from seckill.web.line_parts import LineParts
-from seckill.web.looking_back_parts import LookingBackParts
-from seckill.web.operator_check import OperatorCheck
+from seckill.web.line.line_parts import LineParts
+from seckill.web.operators.operator_check import OperatorCheck
 from seckill.web.problems import HttpProblem, incident_in
-from seckill.web.sale_list import SaleLists
-from seckill.web.waiting_seats import Seats
+from seckill.web.requests.client_address import ClientAddresses, Headers
+from seckill.web.sales.item_ids import ItemIds
+from seckill.web.sales.sale_list import SaleLists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ from starlette.responses import Response
 from seckill.domain.outcome import Outcome
 from seckill.engine.rounds.operator_changes import NotInForce
 from seckill.errors import GateError, LedgerError
+from seckill.web.connections.waiting_seats import NoSeat
 from seckill.web.context import context
 from seckill.web.mounting import prefix_in
-from seckill.web.pages import nowhere
+from seckill.web.pages.pages import nowhere
 from seckill.web.problems import HttpProblem, not_found
-from seckill.web.sales import view as sale_view
-from seckill.web.waiting_seats import NoSeat
+from seckill.web.sales.sales import view as sale_view
 
 log = structlog.get_logger()
 

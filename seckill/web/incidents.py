@@ -11,7 +11,7 @@ from enum import StrEnum
 import structlog
 
 from seckill.telemetry import INCIDENTS, Tallies
-from seckill.web.client_address import prefix_of
+from seckill.web.requests.client_address import prefix_of
 
 log = structlog.get_logger()
 

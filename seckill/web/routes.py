@@ -2,40 +2,22 @@
 
 from seckill.audit.document import Audit
 from seckill.domain.operator import Role
-from seckill.web import (
-    audience,
-    audit,
-    console_figures,
-    dead_letters,
-    demo_sign_in,
-    door_schemas,
-    event_feed,
-    event_stream,
-    gate_clock,
-    health,
-    order_actions,
-    order_export,
-    order_list,
-    order_stream,
-    orders,
-    passes,
-    payments,
-    pictures,
-    repair,
-    sales,
-    schemas,
-    system,
-    upload_schemas,
-    vouchers,
-)
-from seckill.web.access_routes import ACCESS_ROUTES
-from seckill.web.buyer_data_routes import BUYER_DATA_ROUTES
-from seckill.web.figure_routes import FIGURE_ROUTES
-from seckill.web.line_routes import LINE_ROUTES
+from seckill.web import health, schemas
+from seckill.web.buyers import demo_sign_in
+from seckill.web.buyers.buyer_data_routes import BUYER_DATA_ROUTES
+from seckill.web.console import audit, console_figures, repair, system
+from seckill.web.console.figure_routes import FIGURE_ROUTES
+from seckill.web.door import audience, door_schemas, passes
+from seckill.web.line.line_routes import LINE_ROUTES
+from seckill.web.live_updates import event_stream, order_stream
+from seckill.web.operators.access_routes import ACCESS_ROUTES
+from seckill.web.orders import dead_letters, order_actions, order_export, order_list, orders, payments
 from seckill.web.route import Handler as Handler  # part of what this module offers
 from seckill.web.route import Route as Route
-from seckill.web.sale_copy import SaleCopy
-from seckill.web.webhook_routes import WEBHOOK_ROUTES
+from seckill.web.sales import gate_clock, pictures, sales, upload_schemas, vouchers
+from seckill.web.sales.sale_copy import SaleCopy
+from seckill.web.webhooks import event_feed
+from seckill.web.webhooks.webhook_routes import WEBHOOK_ROUTES
 
 _ORDER_FILTERS = (
     ("sale_id", "Only of this sale, round after round"),

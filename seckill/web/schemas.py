@@ -20,8 +20,8 @@ from seckill.domain.item import ITEMS_MAX
 from seckill.domain.line import LineOrder
 from seckill.domain.recurrence import REPEAT_LENGTH_MAX, ZONE_LENGTH_MAX
 from seckill.domain.sale import QUANTITY_MAX, UNITS_MAX, Confirm
-from seckill.web.door_schemas import Audience, LimitBy, LimitGroup, PassNeeded, Work
-from seckill.web.line_schemas import Ordering, ServePerS
+from seckill.web.door.door_schemas import Audience, LimitBy, LimitGroup, PassNeeded, Work
+from seckill.web.line.line_schemas import Ordering, ServePerS
 
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Units = Annotated[int, Meta(ge=1, le=UNITS_MAX)]

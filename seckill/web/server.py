@@ -11,15 +11,15 @@ from seckill.loops import Stop
 from seckill.operations.role_health import Vitals, watched
 from seckill.settings import Settings
 from seckill.telemetry import CONNECTIONS, CONNECTIONS_MAX
-from seckill.web.acceptor import Acceptor
 from seckill.web.app import Api
-from seckill.web.buyer_tokens import TOKEN_BYTES_MAX
-from seckill.web.claim_protocol import ClaimingProtocol
-from seckill.web.connection_limits import ConnectionPlaces, Room, descriptors
-from seckill.web.idle_connections import IdleConnections
-from seckill.web.traced_protocol import TracedProtocol
-from seckill.web.uvicorn_adapter import HttpServer
-from seckill.web.websocket_limits import GuardedWebSocket
+from seckill.web.buyers.buyer_tokens import TOKEN_BYTES_MAX
+from seckill.web.claims.claim_protocol import ClaimingProtocol
+from seckill.web.claims.traced_protocol import TracedProtocol
+from seckill.web.connections.acceptor import Acceptor
+from seckill.web.connections.connection_limits import ConnectionPlaces, Room, descriptors
+from seckill.web.connections.idle_connections import IdleConnections
+from seckill.web.connections.uvicorn_adapter import HttpServer
+from seckill.web.connections.websocket_limits import GuardedWebSocket
 
 log = structlog.get_logger()
 

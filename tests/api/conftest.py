@@ -21,8 +21,8 @@ from seckill.loops import Stop
 from seckill.operations.server_alarm import ServerAlarm
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
-from seckill.web.buyer_tokens import LEEWAY_S, mint_buyer_token
-from seckill.web.listening_socket import bind
+from seckill.web.buyers.buyer_tokens import LEEWAY_S, mint_buyer_token
+from seckill.web.connections.listening_socket import bind
 from seckill.web.server import ApiServer, serve_until
 from tests.patience import PATIENCE_S
 

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from seckill.settings import Settings
-from seckill.web.claim_protocol import ClaimingProtocol, _forwarded
+from seckill.web.claims.claim_protocol import ClaimingProtocol, _forwarded
 from tests.api.conftest import Node, Served, buyer, settings_of_a_node, token
 from tests.api.test_short_way import connected, read
 from tests.live import stream

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from seckill.web.request_ids import request_id
+from seckill.web.requests.request_ids import request_id
 from tests.api.conftest import ADMIN_KEY, Served, token
 from tests.patience import PATIENCE_S
 

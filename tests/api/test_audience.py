@@ -12,7 +12,7 @@ import pytest
 from seckill.backends.sql.audience import SqlAudience
 from seckill.bootstrap.engine import Engine
 from seckill.settings import Settings
-from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.claims.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Node, Served, make_node, sale_body, token_with
 from tests.api.repeating import stop_clock
 from tests.making import HOUR_MS

@@ -14,7 +14,7 @@ from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.loops import Stop
 from seckill.settings import Settings
-from seckill.web.listening_socket import bind
+from seckill.web.connections.listening_socket import bind
 from seckill.web.server import ApiServer, serve_until
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, token
 from tests.patience import PATIENCE_S

@@ -15,8 +15,8 @@ from seckill.domain.sale import Confirm
 from seckill.engine.orders import buyer_orders
 from seckill.errors import LedgerUnavailable
 from seckill.settings import Settings
-from seckill.web import prefer_header
-from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX
+from seckill.web.connections.waiting_seats import SEATS_PER_BUYER_MAX
+from seckill.web.requests import prefer_header
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node, sale_body
 from tests.api.repeating import make_keeper
 from tests.api.test_live import count_queries

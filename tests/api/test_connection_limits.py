@@ -8,9 +8,10 @@ import httpx2
 import pytest
 
 from seckill.engine.orders import buyer_orders
-from seckill.web import idle_connections, parameters
-from seckill.web.connection_limits import Room
-from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX
+from seckill.web.connections import idle_connections
+from seckill.web.connections.connection_limits import Room
+from seckill.web.connections.waiting_seats import SEATS_PER_BUYER_MAX
+from seckill.web.requests import parameters
 from tests.api.conftest import Served, buyer, token
 from tests.live import socket
 from tests.patience import PATIENCE_S

@@ -12,7 +12,7 @@ import websockets
 from seckill.bootstrap.engine import Engine
 from seckill.settings import Settings
 from seckill.web.app import Api
-from seckill.web.claim import ClaimRoute
+from seckill.web.claims.claim import ClaimRoute
 from seckill.web.routes import ROUTES, Route
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node
 from tests.api.test_short_way import connected, read, request

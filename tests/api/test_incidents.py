@@ -16,8 +16,8 @@ from seckill.bootstrap.engine import Engine
 from seckill.errors import NotGenuine
 from seckill.settings import Settings
 from seckill.web import incidents as module
-from seckill.web.guess_backoff import FREE_GUESSES
 from seckill.web.incidents import ADDRESSES_MAX, Incident, Incidents
+from seckill.web.operators.guess_backoff import FREE_GUESSES
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node
 from tests.live import socket
 from tests.patience import PATIENCE_S

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from seckill.ports.ledger import Ledger
-from seckill.web import event_stream
-from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX
+from seckill.web.connections.waiting_seats import SEATS_PER_BUYER_MAX
+from seckill.web.live_updates import event_stream
 from tests.api.conftest import Served, buyer, token, token_that_ends
 from tests.live import socket, stream
 from tests.patience import PATIENCE_S

@@ -11,7 +11,7 @@ import pytest
 from seckill.bootstrap.engine import Engine
 from seckill.domain.operator import Role
 from seckill.settings import Settings
-from seckill.web.role_check import guarded
+from seckill.web.operators.role_check import guarded
 from seckill.web.route import Route
 from seckill.web.routes import ROUTES
 from tests.api.conftest import OPERATOR, Node, buyer, make_node

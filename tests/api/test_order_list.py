@@ -11,8 +11,8 @@ import pytest
 
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import Engine
-from seckill.web import order_export
-from seckill.web.parameters import MANY
+from seckill.web.orders import order_export
+from seckill.web.requests.parameters import MANY
 from seckill.web.routes import ROUTES
 from tests.api.conftest import OPERATOR, Node, buyer
 from tests.backends.sql.filling import fill

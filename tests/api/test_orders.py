@@ -13,7 +13,7 @@ from seckill import telemetry
 from seckill.bootstrap.engine import Engine
 from seckill.errors import GateUnavailable, LedgerUnavailable
 from seckill.settings import Settings
-from seckill.web.pages import EMBED_PATHS
+from seckill.web.pages.pages import EMBED_PATHS
 from tests.api.conftest import OPERATOR, Node, buyer, make_node
 
 

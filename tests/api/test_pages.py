@@ -15,10 +15,10 @@ from seckill.cli.demo_sales import demo_sale
 from seckill.domain.outcome import REFUSALS, Outcome, RefusalKind
 from seckill.engine.money.late_payments import REFUSED
 from seckill.settings import Settings
-from seckill.web import first_view
-from seckill.web.demo_sign_in import user_called
-from seckill.web.page_texts import tag_of, texts_in
-from seckill.web.pages import EMBED_LOADS
+from seckill.web.buyers.demo_sign_in import user_called
+from seckill.web.pages import first_view
+from seckill.web.pages.page_texts import tag_of, texts_in
+from seckill.web.pages.pages import EMBED_LOADS
 from tests.api.conftest import Node, buyer, make_node
 
 STATIC = Path(seckill.web.__file__).parent / "static"

@@ -15,7 +15,7 @@ from seckill.domain.door import Door, PassKind
 from seckill.domain.proof_of_work import solve
 from seckill.engine.door import pass_desk, work_difficulty
 from seckill.settings import Settings
-from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.claims.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node, settings_of_a_node, token
 from tests.api.repeating import add, announce, now_ms, shown, stop_clock
 from tests.making import HOUR_MS

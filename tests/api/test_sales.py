@@ -13,8 +13,8 @@ from seckill.bootstrap.engine import Engine
 from seckill.engine.rounds.opening import bring_to_gate
 from seckill.engine.sale_cache import SaleCache
 from seckill.settings import Settings
-from seckill.web import sales as web_sales
 from seckill.web.app import Api
+from seckill.web.sales import sales as web_sales
 from tests.api.conftest import OPERATOR, Node, buyer, make_node, sale_body
 from tests.backends.sql.making import draft
 
@@ -287,7 +287,7 @@ async def make_node_with_gate(settings: Settings, engine: Engine, gate: Any) -> 
 async def test_of_the_past_the_list_shows_the_last_and_the_way_to_the_rest(
     node: Node, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seckill.web.sales.ENDED_MAX", 2)
+    monkeypatch.setattr("seckill.web.sales.sales.ENDED_MAX", 2)
     titles = ["on", "old", "older", "oldest", "ancient", "primeval"]
     for hours, title in enumerate(titles):
         begins = (datetime.now(UTC) - timedelta(hours=hours + 1)).isoformat()

@@ -11,8 +11,8 @@ from seckill.audit.invariants import INVARIANTS
 from seckill.domain.recurrence import BadRecurrence, Recurrence
 from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.operations import repair
-from seckill.web import request_body
-from seckill.web.pages import STATIC
+from seckill.web.pages.pages import STATIC
+from seckill.web.requests import request_body
 
 PACKAGE = Path(request_body.__file__).parent.parent
 # Calls whose last text is said to an operator, or whose first is.

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from seckill.web.app import Api
-from seckill.web.buyer_rate import Rates
-from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.claims.buyer_rate import Rates
+from seckill.web.claims.claim_protocol import ClaimingProtocol
 from tests.api.conftest import Node, Served, buyer
 from tests.patience import PATIENCE_S
 
@@ -103,7 +103,7 @@ async def test_a_repeat_is_counted_once_by_the_rate_limit(
 ) -> None:
     """It is begun from its bytes and answered by the framework, and is still one press."""
     seconds = SimpleNamespace(monotonic=lambda: 1.0, time=time.time)
-    monkeypatch.setattr("seckill.web.claim.time", seconds)
+    monkeypatch.setattr("seckill.web.claims.claim.time", seconds)
     monkeypatch.setattr(served.node.api.claims, "_rates", Rates(claims_per_second=1))
     asked: list[int] = []
     admit = served.node.engine.gate.admit

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.engine.access import access_book
 from seckill.settings import Secret, Settings
-from seckill.web import console_sign_in, sign_in_provider
+from seckill.web.operators import console_sign_in, sign_in_provider
 from tests.api.conftest import ADMIN_KEY, OPERATOR, Node, make_node, sale_body
 from tests.api.sign_in_stand_in import CLIENT, CLIENT_SECRET, Provider, running_provider
 

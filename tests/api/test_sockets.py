@@ -15,10 +15,10 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from seckill.errors import LedgerUnavailable
-from seckill.web import websocket
+from seckill.web.connections.waiting_seats import SEATS_PER_BUYER_MAX
+from seckill.web.connections.websocket_limits import FRAGMENTS_MAX
+from seckill.web.live_updates import websocket
 from seckill.web.server import MESSAGE_BYTES_MAX
-from seckill.web.waiting_seats import SEATS_PER_BUYER_MAX
-from seckill.web.websocket_limits import FRAGMENTS_MAX
 from tests.api.conftest import Served, buyer, token, token_that_ends
 from tests.live import Socket, socket
 from tests.patience import PATIENCE_S

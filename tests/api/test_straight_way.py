@@ -9,8 +9,8 @@ import pytest
 
 from seckill.engine.sale_cache import SaleCache
 from seckill.native.kernel_choice import KERNEL
-from seckill.web.claim import ClaimRoute
-from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.claims.claim import ClaimRoute
+from seckill.web.claims.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Served, token, token_with
 from tests.api.test_blocked_buyers import act
 from tests.api.test_short_way import connected, read, request

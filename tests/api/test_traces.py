@@ -25,8 +25,8 @@ from seckill.roles.keeper import keep
 from seckill.roles.worker import work
 from seckill.settings import Settings
 from seckill.web.app import Api
-from seckill.web.claim_protocol import ClaimingProtocol
-from seckill.web.listening_socket import bind
+from seckill.web.claims.claim_protocol import ClaimingProtocol
+from seckill.web.connections.listening_socket import bind
 from seckill.web.server import ApiServer, serve_until
 from tests.api.conftest import OPERATOR, buyer, sale_body
 from tests.collector import Collected, Collector, collecting
@@ -242,7 +242,7 @@ async def test_off_there_is_nothing_of_it(settings: Settings) -> None:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     run = await asyncio.create_subprocess_exec(sys.executable, "-c", imported, env=environ, stdout=subprocess.PIPE)
     loaded, _ = await run.communicate()
-    assert b"seckill.web.claim_protocol" in loaded
+    assert b"seckill.web.claims.claim_protocol" in loaded
     assert b"opentelemetry.exporter" not in loaded  # of the rest, the client of Redis loads what it finds
 
 

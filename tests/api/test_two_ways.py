@@ -7,11 +7,11 @@ from typing import Any, Literal
 import pytest
 
 from seckill.native.kernel_choice import KERNEL
-from seckill.web import claim_protocol
 from seckill.web.app import Api
-from seckill.web.claim import BEGUN, ClaimRoute
-from seckill.web.claim_protocol import ClaimingProtocol
-from seckill.web.plain_request import NOTABLE, UNUSUAL, PlainReader
+from seckill.web.claims import claim_protocol
+from seckill.web.claims.claim import BEGUN, ClaimRoute
+from seckill.web.claims.claim_protocol import ClaimingProtocol
+from seckill.web.claims.plain_request import NOTABLE, UNUSUAL, PlainReader
 from tests.api.conftest import ADMIN_KEY, Served, token
 from tests.api.test_short_way import connected, read, request
 from tests.native.plain_claims import PlainClaimReader

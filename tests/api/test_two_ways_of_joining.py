@@ -8,8 +8,8 @@ import pytest
 from seckill.engine.door.address_rate import AddressRate
 from seckill.errors import LedgerUnavailable
 from seckill.settings import Settings
-from seckill.web.claim_protocol import ClaimingProtocol
-from seckill.web.line_join import JoinRoute
+from seckill.web.claims.claim_protocol import ClaimingProtocol
+from seckill.web.line.line_join import JoinRoute
 from tests.api.conftest import OPERATOR, Node, Served, buyer, token_with
 from tests.api.test_line import Keeping, later, look
 from tests.api.test_short_way import connected, read

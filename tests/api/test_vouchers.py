@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from seckill.domain.voucher import CODES_MAX
 from seckill.engine.vouchers import IDLE_S
-from seckill.web import voucher_file
+from seckill.web.sales import voucher_file
 from tests.api.conftest import OPERATOR, Node, buyer, token
 
 CSV = OPERATOR | {"Content-Type": "text/csv"}

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from seckill.engine.orders.releases import ReleaseDesk
-from seckill.web.claim_protocol import ClaimingProtocol
+from seckill.web.claims.claim_protocol import ClaimingProtocol
 from tests.api.conftest import Node, Served, buyer
 from tests.api.test_short_way import connected, read, request
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.async_api import Page, Route, expect
 
-from seckill.web.qr_code import qr_code
+from seckill.web.orders.qr_code import qr_code
 from tests.browser.visiting import DESKTOP, PHONE, Visit, buy, notify, orders_of, serious, with_settings
 from tests.e2e.stack import Stack
 

@@ -16,8 +16,8 @@ import pytest
 
 from seckill.lab.servers.ports import free_port
 from seckill.local.tether import tethered
+from seckill.web.requests.uploads import AUDIENCE, IMAGES, VOUCHERS
 from seckill.web.server import KEEP_ALIVE_S
-from seckill.web.uploads import AUDIENCE, IMAGES, VOUCHERS
 from tests.api.conftest import Served, buyer, token
 from tests.deploy.authority import Authority
 from tests.fixtures import missing

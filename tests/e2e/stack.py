@@ -21,7 +21,7 @@ from seckill.local.data_folder import read_secrets
 from seckill.local.tether import tethered
 from seckill.local.valkey import EmbeddedValkey
 from seckill.settings import Secret, Settings
-from seckill.web.buyer_tokens import mint_buyer_token
+from seckill.web.buyers.buyer_tokens import mint_buyer_token
 from tests.patience import PATIENCE_S
 
 ALARM = "the audit has found something broken"

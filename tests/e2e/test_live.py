@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from seckill.web.buyer_tokens import LEEWAY_S, mint_buyer_token
+from seckill.web.buyers.buyer_tokens import LEEWAY_S, mint_buyer_token
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 from tests.live import Socket, Stream, socket, stream

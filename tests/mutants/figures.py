@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(
         name="Refunded money counts as revenue",
         trap="ours",
-        path="web/looking_back.py",
+        path="web/console/looking_back.py",
         edits={"net_cents=each.taken_cents - each.refunded_cents": "net_cents=each.taken_cents"},
         caught_by=f"{_BACK}::test_what_came_of_it",
     ),

@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant(
         name="Buyers name an item of another sale",
         trap="ours",
-        path="web/items.py",
+        path="web/sales/items.py",
         edits={
             '    if number is None or sale.item(number) is None:\n        raise unknown_item("item_id")': '    if number is None:\n        raise unknown_item("item_id")'
         },

@@ -28,7 +28,7 @@ MUTANTS = (
     Mutant(
         name="A sale that could not be stopped is answered like any trouble",
         trap="ours",
-        path="web/sales.py",
+        path="web/sales/sales.py",
         edits={'        raise HttpProblem(503, "not_ready", NOT_STOPPED) from None\n': "        raise\n"},
         caught_by=f"{_NIGHT}::test_a_database_that_cannot_be_written_to_stops_nothing_and_that_is_said",
     ),
@@ -49,7 +49,7 @@ MUTANTS = (
     Mutant(
         name="Every key may do everything",
         trap="ours",
-        path="web/role_check.py",
+        path="web/operators/role_check.py",
         edits={"        _require(operator, role)\n": ""},
         caught_by=f"{_OPERATORS}::test_each_role_may_call_what_it_may_and_nothing_else",
     ),
@@ -63,7 +63,7 @@ MUTANTS = (
     Mutant(
         name="Whoever only reads is shown voucher codes",
         trap="ours",
-        path="web/order_list.py",
+        path="web/orders/order_list.py",
         edits={"    require_role(request, Role.OPERATOR)\n": ""},
         caught_by=f"{_OPERATORS}::test_a_viewer_sees_no_codes",
     ),
@@ -139,14 +139,14 @@ MUTANTS = (
     Mutant(
         name="A blocked buyer goes on claiming",
         trap="ours",
-        path="web/claim.py",
+        path="web/claims/claim.py",
         edits={"        if self._barred.active:\n            self._door.refuse_blocked(buyer.user)\n": ""},
         caught_by=f"{_BUYERS}::test_a_blocked_buyer_buys_pays_and_queues_no_more",
     ),
     Mutant(
         name="A blocked buyer goes on paying",
         trap="ours",
-        path="web/orders.py",
+        path="web/orders/orders.py",
         edits={"    ctx.door.refuse_blocked(user)\n": ""},
         caught_by=f"{_BUYERS}::test_a_blocked_buyer_buys_pays_and_queues_no_more",
     ),
@@ -181,7 +181,7 @@ MUTANTS = (
     Mutant(
         name="The short way believes tokens that were ended",
         trap="ours",
-        path="web/buyer_tokens.py",
+        path="web/buyers/buyer_tokens.py",
         edits={"            return buyer if self.trusts(buyer) else None\n": "            return buyer\n"},
         caught_by=f"{_BUYERS}::test_tokens_issued_before_a_moment_are_over",
     ),
@@ -195,7 +195,7 @@ MUTANTS = (
     Mutant(
         name="An open stream goes on telling whoever has an ended token",
         trap="ours",
-        path="web/event_stream.py",
+        path="web/live_updates/event_stream.py",
         edits={
             "            if not goes_on or not self._ctx.buyers.trusts(self._buyer):\n": "            if not goes_on:\n"
         },
@@ -204,14 +204,14 @@ MUTANTS = (
     Mutant(
         name="An ID token may answer another question",
         trap="ours",
-        path="web/sign_in_provider.py",
+        path="web/operators/sign_in_provider.py",
         edits={'if not hmac.compare_digest(str(claims["nonce"]).encode(), nonce.encode()):': "if False:"},
         caught_by=f"{_SIGN_IN}::test_what_an_id_token_must_say",
     ),
     Mutant(
         name="An ID token for somebody else lets people in",
         trap="ours",
-        path="web/sign_in_provider.py",
+        path="web/operators/sign_in_provider.py",
         edits={
             "                audience=self._settings.oidc_client_id,\n": "",
             'options={"require"': 'options={"verify_aud": False, "require"',
@@ -221,7 +221,7 @@ MUTANTS = (
     Mutant(
         name="The header of an ID token decides the algorithm",
         trap="ours",
-        path="web/sign_in_provider.py",
+        path="web/operators/sign_in_provider.py",
         edits={
             "                key.key,\n                algorithms=[key.algorithm],\n": "                None if "
             "jwt.get_unverified_header(token)['alg'] == 'none' else key.key,\n"
@@ -233,7 +233,7 @@ MUTANTS = (
     Mutant(
         name="An attacker's sign-in is finished in somebody else's browser",
         trap="ours",
-        path="web/console_sign_in.py",
+        path="web/operators/console_sign_in.py",
         edits={
             'if question is None or not hmac.compare_digest(given.get("state", "").encode(), question.state.encode()):': "if question is None:"
         },
@@ -251,21 +251,21 @@ MUTANTS = (
     Mutant(
         name="Pages of others use an operator's session",
         trap="ours",
-        path="web/console_session.py",
+        path="web/operators/console_session.py",
         edits={'            headers.get(HEADER) == "1"\n            and headers': "            headers"},
         caught_by=f"{_SIGN_IN}::test_another_page_cannot_use_a_session",
     ),
     Mutant(
         name="A session that was signed out of is still good for whoever has copied it",
         trap="ours",
-        path="web/console_sign_in.py",
+        path="web/operators/console_sign_in.py",
         edits={"                await self._desk.end_session(cookie)\n": "                pass\n"},
         caught_by=f"{_SIGN_IN}::test_signing_out_and_being_signed_out",
     ),
     Mutant(
         name="Whoever may look reads the address that rings the people on call",
         trap="ours",
-        path="web/system.py",
+        path="web/console/system.py",
         edits={
             "    return f\"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/…\" if cut else text\n": "    return text\n"
         },

@@ -9,7 +9,7 @@ MUTANTS = (
     Mutant(
         name="A key that has made a copy of one sale stands for a copy of another",
         trap="ours",
-        path="web/sales.py",
+        path="web/sales/sales.py",
         edits={'{"copy_of": shown.id, "changes": changes}': '{"changes": changes}'},
         caught_by="tests/api/test_duplicate.py::test_one_key_makes_one_sale_however_many_ask",
     ),
@@ -109,7 +109,7 @@ MUTANTS = (
     Mutant(
         name="The list of sales is written down for each who asks",
         trap="ours",
-        path="web/sale_list.py",
+        path="web/sales/sale_list.py",
         edits={"if known is not None and known[0] == news": "if known is not None and known[0] < 0"},
         caught_by="tests/api/test_sales.py::test_the_list_is_made_once_for_all_who_ask_and_anew_when_anything_changes",
     ),
@@ -196,14 +196,14 @@ MUTANTS = (
     Mutant(
         name="A token may be signed in any way that the key allows",
         trap="S2",
-        path="web/buyer_tokens.py",
+        path="web/buyers/buyer_tokens.py",
         edits={"algorithms=[key.algorithm],": 'algorithms=[key.algorithm, "RS384", "RS512", "PS256"],'},
-        caught_by="tests/web/test_buyer_tokens.py::test_another_algorithm_of_the_same_key_is_refused",
+        caught_by="tests/web/buyers/test_buyer_tokens.py::test_another_algorithm_of_the_same_key_is_refused",
     ),
     Mutant(
         name="A repeat counts twice for the rate limit",
         trap="ours",
-        path="web/claim.py",
+        path="web/claims/claim.py",
         edits={"        if BEGUN in scope:\n": "        if False:\n"},
         caught_by="tests/api/test_short_way.py::test_a_repeat_is_counted_once_by_the_rate_limit",
     ),
@@ -219,7 +219,7 @@ MUTANTS = (
     Mutant(
         name="A sale may be in a currency that does not exist",
         trap="ours",
-        path="web/sale_checks.py",
+        path="web/sales/sale_checks.py",
         edits={"    if new.currency not in DECIMALS:\n": "    if not new.currency:\n"},
         caught_by="tests/api/test_sales.py::test_bad_fields_are_named",
     ),
@@ -259,7 +259,7 @@ MUTANTS = (
     Mutant(
         name="A cache gives an operator's answer to buyers",
         trap="ours",
-        path="web/sales.py",
+        path="web/sales/sales.py",
         edits={
             "    return json_response(Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older))\n": "    return cacheable(request, Sales(sales, rfc3339(ctx.sale_cache.now_ms()), older), MAX_AGE_S)\n"
         },
@@ -277,6 +277,6 @@ MUTANTS = (
         trap="S6",
         path="domain/buyer_id.py",
         edits={'        if unicodedata.normalize("NFKC", char) != char:\n': "        if False:\n"},
-        caught_by="tests/web/test_buyer_tokens.py::test_users_that_are_refused[\\uff17-U+FF17 (FULLWIDTH DIGIT SEVEN)]",
+        caught_by="tests/web/buyers/test_buyer_tokens.py::test_users_that_are_refused[\\uff17-U+FF17 (FULLWIDTH DIGIT SEVEN)]",
     ),
 )

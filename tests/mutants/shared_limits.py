@@ -66,7 +66,7 @@ MUTANTS = (
     Mutant(
         name="A token without the claim counts as somebody new",
         trap="ours",
-        path="web/token_person.py",
+        path="web/buyers/token_person.py",
         edits={'        raise _unknown(claim, "is missing")\n': '        return ""\n'},
         caught_by=f"{_API}::test_a_token_without_the_claim_is_refused[bytes]",
     ),

@@ -37,7 +37,7 @@ MUTANTS = (
     Mutant(
         name="A claim that is not traced pays for tracing",
         trap="ours",
-        path="web/traced_protocol.py",
+        path="web/claims/traced_protocol.py",
         edits={"        if under is None:\n": "        if sampling is None:\n"},
         caught_by=f"{TRACES}::test_a_claim_that_is_not_traced_goes_the_quick_way",
     ),
@@ -59,9 +59,9 @@ MUTANTS = (
     Mutant(
         name="A stranger decides what is traced",
         trap="ours",
-        path="web/traced_claims.py",
+        path="web/claims/traced_claims.py",
         edits={"believed = len(said) == 1 and self._addresses.is_near(peer)": "believed = len(said) == 1"},
-        caught_by="tests/web/test_traced_claims.py"
+        caught_by="tests/web/claims/test_traced_claims.py"
         "::test_a_stranger_cannot_have_a_claim_traced_or_put_it_into_another_trace",
     ),
     Mutant(
@@ -83,7 +83,7 @@ MUTANTS = (
     Mutant(
         name="The log does not say in which trace a claim failed",
         trap="ours",
-        path="web/traced_claims.py",
+        path="web/claims/traced_claims.py",
         edits={"bound_contextvars(trace_id=span.trace_id)": "bound_contextvars()"},
         caught_by=f"{TRACES}::test_the_log_of_a_traced_claim_names_its_trace",
     ),

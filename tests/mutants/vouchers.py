@@ -145,7 +145,7 @@ MUTANTS = (
     Mutant(
         name="A glance at the list of orders shows every code",
         trap="ours",
-        path="web/order_list.py",
+        path="web/orders/order_list.py",
         edits={'    if "codes" not in request.query_params:\n        return False\n': ""},
         caught_by=f"{_API}::test_codes_are_shown_to_their_buyer_and_to_operators_only",
     ),
@@ -228,20 +228,20 @@ MUTANTS = (
     Mutant(
         name="An upload may trickle in for ever",
         trap="S20",
-        path="web/guarded_protocol.py",
+        path="web/connections/guarded_protocol.py",
         edits={"came_bytes >= self.limits.upload_bytes_min and now < self._upload_by": "now < self._upload_by + 1e9"},
-        caught_by="tests/web/test_guard_uploads.py::test_an_upload_that_trickles_is_cut[asyncio]",
-        also=("tests/web/test_guard_uploads.py::test_an_upload_ends_some_time[asyncio]",),
+        caught_by="tests/web/connections/test_guard_uploads.py::test_an_upload_that_trickles_is_cut[asyncio]",
+        also=("tests/web/connections/test_guard_uploads.py::test_an_upload_ends_some_time[asyncio]",),
     ),
     Mutant(
         name="Every body may be as large as an upload",
         trap="S21",
-        path="web/guarded_protocol.py",
+        path="web/connections/guarded_protocol.py",
         edits={
             "self.limits if upload is None else self.limits.of_upload(upload.bytes_max)": (
                 "self.limits.of_upload(1 << 30)"
             )
         },
-        caught_by="tests/web/test_guard_uploads.py::test_an_upload_may_be_large_and_nothing_else[asyncio]",
+        caught_by="tests/web/connections/test_guard_uploads.py::test_an_upload_may_be_large_and_nothing_else[asyncio]",
     ),
 )

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from seckill.web.plain_claim import PlainClaim
-from seckill.web.plain_request import ORIGIN, PlainReader
-from seckill.web.request_ids import HEADER as REQUEST_ID
-from seckill.web.token_shortcut import open_token
+from seckill.web.buyers.token_shortcut import open_token
+from seckill.web.claims.plain_claim import PlainClaim
+from seckill.web.claims.plain_request import ORIGIN, PlainReader
+from seckill.web.requests.request_ids import HEADER as REQUEST_ID
 
 _BEARER = b"Bearer "
 _SAID = frozenset((b"authorization", b"idempotency-key", REQUEST_ID, ORIGIN, b"host", b"content-length", b"connection"))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from seckill.web import plain_claim
-from seckill.web.plain_request import NOTABLE, ORIGIN, UNUSUAL, PlainReader
+from seckill.web.claims import plain_claim
+from seckill.web.claims.plain_request import NOTABLE, ORIGIN, UNUSUAL, PlainReader
 from tests.native.plain_claims import PlainClaimReader
 
 USERS = ("ann", "buyer-7", "+86138", "a@b.example", "张三", "a b", "", "x" * 128, "x" * 129, 'a"b', 7, None)

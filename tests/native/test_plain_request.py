@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from seckill.web.plain_request import NOTABLE, PLAIN_BYTES_MAX, UNUSUAL, Plain, PlainReader
+from seckill.web.claims.plain_request import NOTABLE, PLAIN_BYTES_MAX, UNUSUAL, Plain, PlainReader
 
 Read = Callable[[bytes], Plain | None]
 

@@ -11,9 +11,9 @@ import httptools
 import pytest
 
 from seckill.domain import public_id
-from seckill.web.plain_request import NOTABLE, ORIGIN, UNUSUAL, Plain, PlainReader
-from seckill.web.token_shortcut import open_token
-from tests.web.tokens import signed
+from seckill.web.buyers.token_shortcut import open_token
+from seckill.web.claims.plain_request import NOTABLE, ORIGIN, UNUSUAL, Plain, PlainReader
+from tests.web.buyers.tokens import signed
 
 NAMES = (*NOTABLE, *UNUSUAL, ORIGIN)
 ADDED = (

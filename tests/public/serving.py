@@ -9,7 +9,7 @@ from typing import Any
 
 import uvicorn
 
-from seckill.web.listening_socket import bind
+from seckill.web.connections.listening_socket import bind
 
 
 @asynccontextmanager

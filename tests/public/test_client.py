@@ -33,8 +33,11 @@ from seckill.client import (
 from seckill.client import asynchronous as module
 from seckill.domain.sale import SaleState
 from seckill.testing import MemoryEngine, memory_engine
-from seckill.web import buyer_data_schemas, line_schemas, schemas, upload_schemas
-from seckill.web.listening_socket import bind
+from seckill.web import schemas
+from seckill.web.buyers import buyer_data_schemas
+from seckill.web.connections.listening_socket import bind
+from seckill.web.line import line_schemas
+from seckill.web.sales import upload_schemas
 from tests.patience import PATIENCE_S
 from tests.public.serving import on_a_port, reply, scripted
 

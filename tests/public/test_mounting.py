@@ -17,7 +17,7 @@ from seckill import Settings, create_app
 from seckill.asgi import Application
 from seckill.errors import SettingsError
 from seckill.settings import Secret
-from seckill.web.listening_socket import bind
+from seckill.web.connections.listening_socket import bind
 from tests.api.conftest import ADMIN_KEY, JWT_SECRET, OPERATOR, buyer, sale_body
 
 SETTINGS = Settings(redis_url="memory://", admin_key=Secret(ADMIN_KEY), jwt_secret=JWT_SECRET)

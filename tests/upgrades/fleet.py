@@ -18,7 +18,7 @@ import httpx2
 from seckill.lab.servers.ports import free_port
 from seckill.local.tether import tethered
 from seckill.settings import Secret
-from seckill.web.buyer_tokens import mint_buyer_token
+from seckill.web.buyers.buyer_tokens import mint_buyer_token
 from tests.patience import PATIENCE_S
 
 JWT_SECRET = Secret(secrets.token_urlsafe(48))  # roles on their own take no secret that can be guessed

@@ -16,7 +16,7 @@ import pytest
 from seckill.backends.payment.sandbox import Sandbox
 from seckill.settings import Settings
 from seckill.web.openapi import document
-from seckill.web.pages import EMBED_FACTS, Pages
+from seckill.web.pages.pages import EMBED_FACTS, Pages
 
 ROOT = Path(__file__).parents[2]
 EMBED = ROOT / "embed"

@@ -29,7 +29,7 @@ from seckill.lab.compare.strategy import CompareServers
 from seckill.local.supervisor import Process
 from seckill.local.valkey import EmbeddedValkey
 from seckill.settings import Role, Secret, Settings
-from seckill.web.listening_socket import bind
+from seckill.web.connections.listening_socket import bind
 
 READY_WITHIN_S = 60.0
 HOUR_MS = 3_600_000

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from seckill.lab.compare.moments import Moments
 from seckill.lab.compare.strategies.async_stream import AsyncStream
 from seckill.lab.compare.strategy import CompareServers
-from seckill.web.guarded_protocol import GuardedProtocol
+from seckill.web.connections.guarded_protocol import GuardedProtocol
 
 # FastAPI comes with the extra `bench`. Without it, the plain service uses the libraries below FastAPI, which makes it
 # faster and our ratio smaller.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from seckill.settings import Secret
-from seckill.web.buyer_tokens import mint_buyer_token
+from seckill.web.buyers.buyer_tokens import mint_buyer_token
 
 LIFETIME_S = 6 * 3600
 

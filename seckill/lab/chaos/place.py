@@ -26,7 +26,7 @@ from seckill.lab.compare.scratch_database import scratch_database
 from seckill.lab.servers.ports import free_ports
 from seckill.lab.servers.proxy import Proxy
 from seckill.settings import Secret, Settings
-from seckill.web.buyer_tokens import mint_buyer_token
+from seckill.web.buyers.buyer_tokens import mint_buyer_token
 
 EACH = 2  # processes of each role
 CLAIM_IDLE_S = 1.0

@@ -36,7 +36,7 @@ from seckill.roles.keeper import keep
 from seckill.roles.worker import work
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
-from seckill.web.buyer_tokens import Buyer
+from seckill.web.buyers.buyer_tokens import Buyer
 from seckill.web.problems import HttpProblem
 
 HOUR_MS = 3_600_000

@@ -18,7 +18,7 @@ from seckill.engine.webhooks import dispatcher, endpoint_delivery
 from seckill.loops import Stop
 from seckill.roles.keeper import event_names
 from seckill.settings import Settings
-from seckill.web.event_feed import event_document
+from seckill.web.webhooks.event_feed import event_document
 from tests.api.conftest import OPERATOR, Node, make_node, settings_of_a_node
 from tests.backends.sql.making import admission
 from tests.backends.sql.paying import capture

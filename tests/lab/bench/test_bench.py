@@ -29,7 +29,7 @@ from seckill.lab.bench.startup import Startup, startup
 from seckill.lab.bench.tokens import Tokens
 from seckill.lab.servers.mariadb import EmbeddedMariaDB
 from seckill.settings import Secret, Settings
-from seckill.web.buyer_tokens import Buyers
+from seckill.web.buyers.buyer_tokens import Buyers
 
 OF_WRK = """Running 3s test @ http://127.0.0.1:42551
   1 threads and 128 connections
