@@ -100,6 +100,30 @@ MUTANTS = (
         caught_by="tests/engine/claims/test_claim_batches.py::test_a_buyer_who_gives_up_shifts_no_other_answer",
     ),
     Mutant(
+        name="What is prepared for a batch is gone when its callers are told, because the next call has been answered",
+        trap="ours",
+        path="engine/claims/claim_batches.py",
+        edits={
+            "        self._before_answers(answers)\n": "",
+            "        answers = await self._ask(batch)\n": "        answers = await self._ask(batch)\n"
+            "        self._before_answers(answers)\n",
+        },
+        caught_by="tests/engine/claims/test_claim_batches.py::"
+        "test_the_gate_works_on_the_next_batch_while_the_callers_of_this_one_are_told",
+    ),
+    Mutant(
+        name="The gate has nothing to do while callers are told",
+        trap="ours",
+        path="engine/claims/claim_batches.py",
+        edits={
+            "            await asyncio.sleep(0)\n            await asyncio.sleep(0)\n            self._tell(batch, answers)\n": (
+                "            self._tell(batch, answers)\n"
+            )
+        },
+        caught_by="tests/engine/claims/test_claim_batches.py::"
+        "test_the_gate_works_on_the_next_batch_while_the_callers_of_this_one_are_told",
+    ),
+    Mutant(
         name="Made-up sale ids reach the database",
         trap="F71",
         path="engine/sale_cache.py",
