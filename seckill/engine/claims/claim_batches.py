@@ -58,7 +58,7 @@ class Batcher(Batches[Claim, Answer]):
     async def _serve(self, batch: _Batch) -> None:
         """Lets the gate work on the next batch while the callers of this one are told."""
         answers = await self._ask(batch)
-        while self._pace.rate is None and (following := self._next_batch()):
+        while following := self._next_at_once():
             call = asyncio.create_task(self._ask(following))
             # The event loop starts the call in its next turn, and sends what was written at the end of that turn.
             await asyncio.sleep(0)
@@ -70,9 +70,15 @@ class Batcher(Batches[Claim, Answer]):
         rate = self._pace.rate
         if rate is None:
             self._pace.passed += len(batch)
-            self._batch_max, self._waiting_max = self._most
         else:
             await self._keep_pace(rate, answers)
+
+    def _next_at_once(self) -> _Batch:
+        """Returns nothing if no claim waits, or if there is a pace to keep."""
+        if self._pace.rate is not None:
+            return []
+        self._batch_max, self._waiting_max = self._most
+        return self._next_batch()
 
     async def _ask(self, batch: _Batch) -> list[Answer]:
         ADMIT_BATCH.observe(len(batch))

@@ -186,3 +186,23 @@ async def test_a_lane_that_is_paced_sends_little_at_a_time_and_lets_few_wait() -
     for users in (range(100, 101), range(101, 700)):
         assert len(await asyncio.gather(*[submit(batcher, Claim(str(i), 1)) for i in users])) == len(users)
     assert [len(batch) for batch in calls.batches[3:]] == [1, 500, 99]
+
+
+async def test_a_pace_that_ends_during_a_load_that_does_not_lets_calls_grow_again() -> None:
+    calls, pace = Calls(), LanePace()
+    batcher = Batcher(calls, pace)
+    pace.rate = 40.0
+    answers = [submit(batcher, Claim("0", 1))]
+    calls.go.release()
+    await answers[0]
+    answers += [submit(batcher, Claim(str(i), 1)) for i in range(1, 10)]
+    await settle()
+    pace.rate = None
+    for number in range(1, 4):  # there is always somebody waiting
+        answers += [submit(batcher, Claim(str(i), 1)) for i in range(100 * number, 100 * number + 60)]
+        calls.go.release()
+        await settle()
+    for _ in answers:
+        calls.go.release()
+    await asyncio.gather(*answers)
+    assert max(len(batch) for batch in calls.batches) > 60
