@@ -1,4 +1,4 @@
-"""What the console says in Chinese is kept in step with what the server says in English."""
+"""The Chinese sentences of the console keep step with the server's English ones."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ SAYING = {
     "BadLine",
 }
 SAYING_FIRST = {"Step", "Absent"}
-# What an examination of a server finds.
+# An examination of a server notes its findings with these calls.
 NOTING = {"health.mend.append", "health.advice.append", "advice.append"}
 FILES = [
     *(

@@ -1,4 +1,4 @@
-"""What a command does not need, it does not load: that is most of the time that it takes to start."""
+"""A command loads only what it needs, because loading is most of the time that it takes to start."""
 
 import subprocess
 import sys
@@ -55,7 +55,7 @@ def test_each_file_among_the_commands_is_one() -> None:
     assert files == {name.replace("-", "_") for name in (*COMMANDS, PREPARATION)}
 
 
-# What libraries load unasked when it is installed, as it is here.
+# Libraries load these unasked where they are installed, as they are here.
 UNUSED = (
     *("opentelemetry", "pygments", "rich", "sqlalchemy.orm", "valkey"),
     *("sqlalchemy.dialects.mysql.base", "sqlalchemy.dialects.postgresql"),

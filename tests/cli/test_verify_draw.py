@@ -270,7 +270,7 @@ def test_a_long_list_takes_a_bounded_memory(tmp_path: Path) -> None:
 
 
 def test_the_check_knows_nothing_of_ours() -> None:
-    """What it shared with the drawing would be wrong in both."""
+    """A mistake in code that it shared with the drawing would be in both."""
     import seckill.client.draw_check as module  # noqa: PLC0415
 
     assert "seckill." not in Path(module.__file__).read_text().partition('"""\n')[2]
