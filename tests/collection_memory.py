@@ -1,4 +1,4 @@
-"""What pytest and the imports make lives as long as the process: Python does not look through it for garbage.
+"""Keeps Python from looking for garbage among what pytest and the imports make, which lives as long as the process.
 
 To look while it grows took half of the time of collecting, in each of the processes that share the tests, and to look
 through it later took half a second each time, whichever test it fell on. What tests make is looked through as ever.

@@ -86,7 +86,7 @@ def _facts(attributes: Sequence[KeyValue]) -> dict[str, str | int]:
 
 @contextmanager
 def collecting(patch: pytest.MonkeyPatch, **variables: str) -> Iterator[Collector]:
-    """What is begun meanwhile sends its spans here, at once."""
+    """Every process that is begun inside the block sends its spans here, at once."""
     collector = Collector()
 
     class Handler(BaseHTTPRequestHandler):

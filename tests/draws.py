@@ -66,7 +66,7 @@ def from_source(number: int | None = DUE, beacon: str | None = BEACON, **changes
 
 MISSED = {"beacon_missed_at": "2026-11-20T10:11:00.000Z"}
 
-# What was done to the draw, and the codes of what has to be found. `places` follows wherever ranks are others.
+# The flaws of a draw, each with the codes that must be found. `places` follows wherever ranks are others.
 FLAWED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "two places are swapped": (_swapped(), {"places"}),
     "the last two places are swapped": (

@@ -109,7 +109,7 @@ class Receiver:
 
 
 def in_order(received: Sequence[Received], cursors: Mapping[str, int]) -> bool:
-    """Of every order, each event the first time that it came, in the order of the feed."""
+    """True if the first arrivals of each order's events came in the order of the feed."""
     seen: dict[str, list[int]] = {}
     for each in received:
         places = seen.setdefault(each.order or "", [])

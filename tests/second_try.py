@@ -1,4 +1,4 @@
-"""What failed in `make test` is run once more, alone.
+"""Runs the tests that failed in `make test` once more, alone.
 
 Three tests at a time share two cores with some twenty servers. One that fails beside others and passes alone is
 unsteady: the run says so, and whoever reads it mends the test or finds the race. More failures than a few are no noise,

@@ -283,7 +283,7 @@ def test_money_for_an_order_that_is_queued_rings_only_where_none_is(
 
 
 def test_a_wrong_trial_fails(tmp_path: Path) -> None:
-    """What finds nothing would pass everything."""
+    """A test that finds nothing would pass everything."""
     wrong = trial({"SeckillNoWorker": CASES["SeckillNoWorker"]}, loud=True)
     wrong["alert_rule_test"][0]["exp_alerts"] = []
     assert "SeckillNoWorker" in failures(tmp_path, [wrong])

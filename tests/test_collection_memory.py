@@ -1,4 +1,4 @@
-"""What the collection has made is not looked through again, and what tests make is."""
+"""Python does not look again through the objects of the collection, but does look through those that tests make."""
 
 import gc
 

@@ -28,7 +28,7 @@ ROLES = {name: service for name, service in COMPOSE["services"].items() if servi
 EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
 VARIABLES = dict(re.findall(r"^([A-Z_]+)=(.*)$", EXAMPLE, re.MULTILINE))
 OPTIONAL = set(re.findall(r"^([A-Z_]+)=", EXAMPLE.partition("may stay empty.")[2], re.MULTILINE))
-# Of compose itself, and of the servers that it starts.
+# Variables of compose itself, and of the servers that it starts.
 NO_SETTINGS = {"VALKEY_PASSWORD", "POSTGRES_PASSWORD", "RABBITMQ_PASSWORD", "PROXY_PORT"}
 # The proxy, Prometheus and the health checks know them.
 FIXED = {"SECKILL_HOST", "SECKILL_PORT", "SECKILL_METRICS_HOST", "SECKILL_METRICS_PORT"}
@@ -66,7 +66,7 @@ def interpolated(text: str, values: Mapping[str, str]) -> str:
 
 
 def environment_of(role: str, values: Mapping[str, str]) -> dict[str, str]:
-    """What its container gets: all of `.env`, and over it what compose.yaml says."""
+    """Returns what the role's container gets: all of `.env`, and over it what compose.yaml says."""
     assert ROLES[role]["env_file"] == [".env"]
     given = {name: interpolated(value, values) for name, value in ROLES[role]["environment"].items()}
     return {**values, **given}
@@ -151,7 +151,7 @@ def test_its_settings_are_enough_for_each_role(role: str) -> None:
 
 @pytest.mark.parametrize("setting", [each.variable for each in TABLE])
 def test_a_setting_in_the_env_file_reaches_every_role(setting: str) -> None:
-    """What compose.yaml forgets to pass on would be silently nothing."""
+    """A setting that compose.yaml forgets to pass on would silently have no effect."""
     for role in ROLES:
         given = environment_of(role, filled_in() | {setting: "as I say"})
         assert (given[setting] == "as I say") is (setting not in FIXED), role

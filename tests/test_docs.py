@@ -31,7 +31,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link may point to in a page: its headings, as GitHub writes them, and the places that it names itself."""
+    """Returns where links into a page may point: headings, as GitHub writes them, and places that it names itself."""
     text = page.read_text(encoding="utf-8")
     prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)

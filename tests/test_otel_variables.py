@@ -1,4 +1,4 @@
-"""What OpenTelemetry's variables mean here."""
+"""The meaning of OpenTelemetry's variables here."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from seckill.backends.payment.provider_choice import open_provider
-from seckill.cli.doctor import CHECKS
+from seckill.cli.commands.doctor import CHECKS
 from seckill.errors import ProviderUnavailable, SettingsError
 from seckill.operations.doctor.examination import Health
 from seckill.operations.production_refusals import refuse_make_believe

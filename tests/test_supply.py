@@ -1,4 +1,4 @@
-"""What comes from elsewhere: pinned, with hashes, and no more than is needed."""
+"""Everything that comes from elsewhere is pinned, with hashes, and is no more than is needed."""
 
 import json
 import os

@@ -51,7 +51,7 @@ def test_nothing_is_left_unfinished() -> None:
 def test_no_public_class_has_the_name_of_another() -> None:
     """But for the documents of the API, which are called by what they are about, on the server's side and the
     client's."""
-    documents = {*(PACKAGE / "web").glob("*schemas.py"), PACKAGE / "client" / "documents.py"}
+    documents = {*(PACKAGE / "web").rglob("*schemas.py"), PACKAGE / "client" / "documents.py"}
     found: dict[str, list[Path]] = {}
     for path in (path for path in SOURCES if path not in documents):
         for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(), re.MULTILINE):

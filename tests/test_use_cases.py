@@ -49,5 +49,5 @@ def test_handlers_are_given_no_ledger_and_no_gate() -> None:
     given = typing.get_type_hints(Context)
     assert {name for name, kind in given.items() if getattr(kind, "__module__", "") in ports} == set()
     assert not {"engine", "use_cases", "ledger", "gate"} & {field.name for field in dataclasses.fields(Context)}
-    for path in (PACKAGE / "web").glob("*.py"):
+    for path in (PACKAGE / "web").rglob("*.py"):
         assert not re.search(r"\bengine\.ledger\b|\bledger\.\w+\(", path.read_text()), path

@@ -34,7 +34,7 @@ def _app(*, listing: bool) -> App:
     )
     for command, sentence in COMMANDS.items():
         module = command.replace("-", "_")
-        place = f"seckill.cli.{module}:{'app' if command in GROUPS else module}"
+        place = f"seckill.cli.commands.{module}:{'app' if command in GROUPS else module}"
         made.command(place, name=command, help=sentence if listing else None)
     return made
 
@@ -52,7 +52,7 @@ def main() -> NoReturn:
     def command() -> None:
         chosen = _app(listing=True) if listing else app
         if arguments[:1] == [PREPARATION]:
-            chosen.command("seckill.cli.up_preparation:up_preparation", name=PREPARATION)
+            chosen.command("seckill.cli.commands.up_preparation:up_preparation", name=PREPARATION)
         chosen(arguments, print_error=False, exit_on_error=False, verbose=False)
 
     carry_out(command, of_own_failure(arguments[0] if arguments else None), debug=debug)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from seckill.backends.sql.migration import migrate
 from seckill.bootstrap.engine import new_memory, open_engine
 from seckill.cli.async_command import run
-from seckill.cli.keeper import keeper_role
+from seckill.cli.commands.keeper import keeper_role
+from seckill.cli.commands.up_preparation import greeting
+from seckill.cli.commands.worker import worker_role
 from seckill.cli.up_announcement import announce
-from seckill.cli.up_preparation import greeting
-from seckill.cli.worker import worker_role
 from seckill.loops import Stop
 from seckill.operations.metrics_port import metrics_port
 from seckill.operations.role_health import Vitals, can_sell

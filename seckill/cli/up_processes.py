@@ -32,10 +32,10 @@ from seckill.web.connections.listening_socket import bind
 
 # What the fork server loads in addition to the imports of this module.
 LOADED = (
-    "seckill.cli.api",
-    "seckill.cli.keeper",
-    "seckill.cli.up_preparation",
-    "seckill.cli.worker",
+    "seckill.cli.commands.api",
+    "seckill.cli.commands.keeper",
+    "seckill.cli.commands.up_preparation",
+    "seckill.cli.commands.worker",
     "seckill.audit",
 )
 BEHIND = ("worker", "keeper")
@@ -98,7 +98,7 @@ def _run_role(arguments: Sequence[str]) -> None:
     otherwise duplicate."""
     sys.argv = ["seckill", *arguments]
     words = [word for word in arguments if word != DEBUG]
-    module = importlib.import_module(f"seckill.cli.{words[0].replace('-', '_')}")
+    module = importlib.import_module(f"seckill.cli.commands.{words[0].replace('-', '_')}")
     role = getattr(module, words[0].replace("-", "_"))
     match words[1:]:
         case [*given, "--fd", fd]:

@@ -60,8 +60,8 @@ from seckill.web.operators.console_sign_in import ConsoleSignIn
 from seckill.web.operators.guess_backoff import GuessBackoff
 from seckill.web.operators.operator_check import OperatorCheck
 from seckill.web.operators.role_check import guarded
+from seckill.web.orders.buyer_orders import view as order_view
 from seckill.web.orders.order_ids import OrderIds
-from seckill.web.orders.orders import view as order_view
 from seckill.web.pages.content_security_policy import DOCS_HEADERS
 from seckill.web.pages.help_pages import help_routes
 from seckill.web.pages.pages import EMBED_LOADS, EMBED_PATHS, PREFIXES_MAX, Pages

@@ -11,7 +11,7 @@ from seckill.web.door import audience, door_schemas, passes
 from seckill.web.line.line_routes import LINE_ROUTES
 from seckill.web.live_updates import event_stream, order_stream
 from seckill.web.operators.access_routes import ACCESS_ROUTES
-from seckill.web.orders import dead_letters, order_actions, order_export, order_list, orders, payments
+from seckill.web.orders import buyer_orders, dead_letters, order_actions, order_export, order_list, payments
 from seckill.web.route import Handler as Handler  # part of what this module offers
 from seckill.web.route import Route as Route
 from seckill.web.sales import gate_clock, pictures, sales, upload_schemas, vouchers
@@ -174,7 +174,7 @@ ROUTES = (
         method="GET",
         path="/v1/orders/{order_id}",
         summary="One order of the buyer",
-        handler=orders.show_order,
+        handler=buyer_orders.show_order,
         who="buyer",
         answer=schemas.Order,
         query=(
@@ -199,7 +199,7 @@ ROUTES = (
         method="POST",
         path="/v1/orders/{order_id}/pay",
         summary="Pay: done at once in the sandbox; or `pay_url`, where the payment provider takes the money",
-        handler=orders.pay_order,
+        handler=buyer_orders.pay_order,
         who="buyer",
         answer=schemas.OrderToPay,
         also=((202, "Still unpaid: the buyer has to go to `pay_url`, or to scan `pay_qr` where there is one"),),
@@ -209,7 +209,7 @@ ROUTES = (
         method="POST",
         path="/v1/orders/{order_id}/cancel",
         summary="Cancel; the unit is on sale again within a second",
-        handler=orders.cancel_order,
+        handler=buyer_orders.cancel_order,
         who="buyer",
         answer=schemas.Order,
         problems=(404, 409, 503),
@@ -338,7 +338,7 @@ ROUTES = (
         method="GET",
         path="/v1/orders",
         summary="The buyer's orders, newest first",
-        handler=orders.list_orders,
+        handler=buyer_orders.list_orders,
         who="buyer",
         answer=schemas.Orders,
         query=(

@@ -66,7 +66,7 @@ def sale_body(**changes: Any) -> dict[str, Any]:
 
 @dataclass
 class Node:
-    """What a test does with one API node."""
+    """One API node, with the calls that tests make to it."""
 
     http: httpx2.AsyncClient
     api: Api

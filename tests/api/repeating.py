@@ -1,4 +1,4 @@
-"""What the tests of repeating sales do: they make rounds one after the other, and look at them."""
+"""Helpers for the tests of repeating sales: they make rounds one after the other, and look at them."""
 
 from typing import Any
 

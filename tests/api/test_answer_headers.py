@@ -1,4 +1,4 @@
-"""What every answer has, and that every address has one spelling: over a real port, on each way of an answer."""
+"""All answers have the same headers, and every address has one spelling: over a real port, on each way of an answer."""
 
 import asyncio
 import re

@@ -107,7 +107,7 @@ async def test_items_travel_with_their_orders(settings: Settings, node: Node, en
     assert (await node.buy(sale, "late", item_id=small)).json()["code"] == "sold_out"
 
     async def places() -> list[tuple[int, int]]:
-        """Of each item: what is sold, and what is left."""
+        """Returns how many units of each item are sold, and how many are left."""
         found = (await node.http.get(f"/v1/sales/{sale['id']}/custody", headers=OPERATOR)).json()
         return [(item["sold"], item["available"]) for item in found["items"]]
 

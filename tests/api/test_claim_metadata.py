@@ -1,4 +1,4 @@
-"""What a shop says of a claim, from the press to the order, whatever happens on the way."""
+"""A shop's metadata about a claim travels from the press to the order, whatever happens on the way."""
 
 import csv
 import io

@@ -36,7 +36,7 @@ class Shop:
         return await asyncio.to_thread(method, *args, **kwargs)
 
     async def first(self, many: int, name: str, **kwargs: Any) -> list[Any]:
-        """Of what it iterates over."""
+        """Returns the first `many` things that a method iterates over."""
         method = getattr(self.client, name)
         if isinstance(self.client, Client):
             return await asyncio.to_thread(lambda: list(itertools.islice(method(**kwargs), many)))

@@ -1,4 +1,4 @@
-"""What the console asks for: live figures over all processes, and orders with their history."""
+"""The console asks for live figures over all processes, and for orders with their history."""
 
 import asyncio
 from typing import Any

@@ -34,7 +34,7 @@ EVERYTHING: dict[str, Any] = {
     "limit_group": "autumn",
     "vouchers": True,
 }
-# What a copy has of its own.
+# These fields of a copy are its own.
 OWN = {"id", "round", "state", "server_time", "begins_at", "ends_at", "external_id", "published"}
 
 

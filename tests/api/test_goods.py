@@ -1,4 +1,4 @@
-"""What a sale sells, drafts, and announcements that are repeated, over HTTP."""
+"""Operators say over HTTP what a sale sells, keep drafts, and repeat announcements."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What those who wait are told of their chances: nothing before there is a rate, and then what follows from it."""
+"""People who wait are told of their chances: nothing before there is a rate, and then what follows from it."""
 
 import asyncio
 

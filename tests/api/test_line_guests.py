@@ -1,4 +1,4 @@
-"""Who is in a line and may not buy any more when it is their turn: taken off the list, or out of the audience's groups.
+"""People in a line who may no longer buy when it is their turn: taken off the list, or out of the audience's groups.
 They are passed over with the reason, and the unit goes to the next; unless the gate has given it to them already."""
 
 from typing import Any

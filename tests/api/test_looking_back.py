@@ -1,4 +1,4 @@
-"""What operators look back at: kept by the keeper, told by the API."""
+"""Operators look back at figures and alarms that the keeper keeps and the API shows."""
 
 import asyncio
 import csv
@@ -51,7 +51,7 @@ class Keeping:
 
 @asynccontextmanager
 async def reported(node: Node, sale: dict[str, Any]) -> AsyncIterator[None]:
-    """What the API process reports each second is on the board."""
+    """Until the end of the block, the board has what the API process reports each second."""
     figures = node.api.context.desk.figures
 
     def told() -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What the keeper does when a lane is on another server than before, step by step."""
+"""The keeper notices that a lane is on another server than before: each of its steps, one by one."""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,5 +1,5 @@
-"""What an operator who is on call types, against an API on a port: stopping everything, the line, money that goes back,
-taking back a sale, and whether alarms arrive."""
+"""The commands that an operator on call types, against an API on a port: they stop everything, look after the line and
+refunds, take back a sale, and try whether alarms arrive."""
 
 import asyncio
 import csv

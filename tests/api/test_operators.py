@@ -19,7 +19,7 @@ from tests.patience import PATIENCE_S
 
 KEYS = "/v1/admin/operators"
 
-# Who may call what. A route that is not here fails the test below.
+# The roles that may call each route. A route that is missing here fails the test below.
 MAY = {
     Role.VIEWER: """
         GET /metrics

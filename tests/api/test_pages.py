@@ -179,10 +179,10 @@ async def test_the_shops_name_is_text(demo: Node) -> None:
     assert '<meta name="seckill-demo" content="on">' in shell
 
 
-# Of the operators' pages, each text in both of their languages.
+# The operators' pages have each text in both of their languages.
 TABLES = ("strings.js", "console/strings.js", "console/access_strings.js", "console/figure_strings.js")
 LANGUAGES = {path.stem: path for path in (STATIC / "app" / "texts").iterdir()}
-# What every text of a language has in it, if it is not made of names and signs alone.
+# Every text of a language has one of these letters in it, unless it is made of names and signs alone.
 LETTERS = {"en": "[A-Za-z]", "zh": "[\u4e00-\u9fff]", "ja": "[\u3040-\u30ff\u4e00-\u9fff]"}
 
 

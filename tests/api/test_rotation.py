@@ -24,7 +24,7 @@ NEW_ADMIN = Secret("c41fa97be2063d58a19e7406bd52f83c")
 
 
 class Shop:
-    """What signs tokens and payments and operates, with the secrets that it has just now."""
+    """Signs tokens and payments and acts as an operator, with the secrets that it has at the moment."""
 
     def __init__(self, sale_id: str) -> None:
         self.sale_id = sale_id

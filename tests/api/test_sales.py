@@ -35,7 +35,7 @@ async def test_a_sale_is_created_and_shown(node: Node) -> None:
 
 
 async def test_a_sale_can_be_bought_as_soon_as_it_is_created(node: Node) -> None:
-    """What is preloaded is what is read (F4)."""
+    """The key that is preloaded is the key that is read (F4)."""
     assert (await node.buy(await node.create(), "ann")).status_code == 202
 
 

@@ -1,4 +1,4 @@
-"""What the console says in Chinese is kept in step with what the server says in English."""
+"""The Chinese sentences of the console keep step with the server's English ones."""
 
 import ast
 import re
@@ -28,32 +28,32 @@ SAYING = {
     "BadLine",
 }
 SAYING_FIRST = {"Step", "Absent"}
-# What an examination of a server finds.
+# An examination of a server notes its findings with these calls.
 NOTING = {"health.mend.append", "health.advice.append", "advice.append"}
 FILES = [
     *(
         PACKAGE / "web" / f"{name}.py"
         for name in (
-            "sales",
-            "items",
-            "door_of_sale",
-            "audience",
-            "audience_file",
-            "uploaded_lines",
-            "dead_letters",
-            "order_actions",
-            "console_figures",
-            "demo_sign_in",
-            "repair",
-            "audit",
-            "webhooks",
-            "operators",
-            "buyers",
-            "vouchers",
-            "looking_back",
+            "sales/sales",
+            "sales/items",
+            "sales/door_of_sale",
+            "door/audience",
+            "door/audience_file",
+            "requests/uploaded_lines",
+            "orders/dead_letters",
+            "orders/order_actions",
+            "console/console_figures",
+            "buyers/demo_sign_in",
+            "console/repair",
+            "console/audit",
+            "webhooks/webhooks",
+            "operators/operator_keys",
+            "buyers/buyer_standing",
+            "sales/vouchers",
+            "sales/voucher_file",
+            "console/looking_back",
         )
     ),
-    PACKAGE / "web" / "voucher_file.py",
     *(PACKAGE / "domain" / f"{name}.py" for name in ("recurrence", "sale_change", "webhook_target")),
     PACKAGE / "engine" / "webhooks" / "desk.py",
     PACKAGE / "backends" / "sql" / "record_orders.py",

@@ -153,7 +153,7 @@ async def forget_buyers(node: Node, redis_url: str) -> None:
 
 
 def before_each_call(patch: pytest.MonkeyPatch, engine: Engine, move: Callable[[], Awaitable[None]]) -> None:
-    """Of the reader's: whatever the moves themselves ask is let pass."""
+    """Runs `move` before each call of the reader's; the calls that the move itself makes are let pass."""
     moving = False
 
     def after_move(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

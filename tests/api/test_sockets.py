@@ -126,7 +126,7 @@ async def test_who_says_nothing_is_closed(served: Served, monkeypatch: pytest.Mo
 
 
 async def test_cookies_and_headers_do_not_open_it(served: Served) -> None:
-    """What a browser sends by itself proves nothing (S13)."""
+    """Cookies and headers, which a browser sends by itself, prove nothing (S13)."""
     order_id = await served.order()
     headers = {"Cookie": f"token={token('ann')}", "Authorization": f"Bearer {token('ann')}"}
     async with socket(served.url, additional_headers=headers) as opened:

@@ -1,4 +1,4 @@
-"""What operators see of the installation itself."""
+"""Operators can look at the installation itself."""
 
 from dataclasses import replace
 

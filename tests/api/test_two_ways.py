@@ -40,7 +40,7 @@ def read_in_python(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def ways_taken(way: Way, monkeypatch: pytest.MonkeyPatch) -> set[Way]:
-    """What was really taken, so that no case goes another way than it says without being noticed."""
+    """Notes which way each request really took, so that no case silently takes another way than it says."""
     taken: set[Way] = set()
     begin, begin_plain, call = ClaimRoute.begin, ClaimRoute.begin_plain, Api.__call__
 

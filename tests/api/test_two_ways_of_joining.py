@@ -29,7 +29,7 @@ async def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 async def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each join that came as bytes, whether it went on as such."""
+    """Notes for each join that came as bytes whether it stayed on the quick way."""
     found: list[bool] = []
     begin = JoinRoute.begin
 

@@ -1,4 +1,4 @@
-"""Who comes too late is told when that was decided, when the last unit went, and how many may come back."""
+"""A buyer who comes too late is told when that was decided, when the last unit went, and how many may come back."""
 
 from datetime import datetime
 from typing import Any

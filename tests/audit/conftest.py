@@ -96,7 +96,7 @@ class World:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits for a minute on a slow machine is not stuck."""
+    """On a slow machine, work that waits for a minute is not stuck."""
     monkeypatch.setattr(stuck_work, "STUCK_MS", 600_000)
 
 

@@ -191,7 +191,7 @@ def of_lane(ref: Any, lane: int, many: int, name: str) -> list[str]:
 
 @pytest.mark.parametrize("field", ["got", "sent", "dealt"])
 async def test_a_share_that_forgot_what_it_sent_or_got_sells_nothing_twice(world: World, field: str) -> None:
-    """What a lane has got would come again; what it has sent would vanish, or be sent again."""
+    """Units that a lane has got would come again; units that it has sent would vanish, or be sent again."""
     await open_sale(world, units=24, lanes=4)
     ref = await world.ref()
     hot, cold = ref.every_lane[:2]

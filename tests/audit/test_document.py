@@ -1,4 +1,4 @@
-"""Who is told: operators over HTTP and on the command line, and by the keeper."""
+"""The audit reports to operators over HTTP and on the command line, and through the keeper."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the audit notices about a line, and that it finds nothing wrong with one that is in order."""
+"""The audit notices what is wrong with a line, and finds no fault with one that is in order."""
 
 import asyncio
 from typing import Any

@@ -57,7 +57,7 @@ async def orders(world: World) -> dict[str, tuple[int, str]]:
 
 
 async def sells_exactly(world: World, units: int) -> None:
-    """What is left, and not one more."""
+    """Sells the units that are left, and not one more."""
     statuses = [(await world.node.buy(world.sale, f"late-{i}")).status_code for i in range(units + 1)]
     assert statuses == [202] * units + [409]
     await world.node.work()

@@ -26,7 +26,7 @@ async def a_keeper(world: World, alarm: Told) -> AsyncIterator[Watchdog]:
 
 
 async def look_wrong(world: World, by: int = 1) -> None:
-    """What the gate shows is off by so much, and right again when that is taken back."""
+    """Makes the gate show a wrong number; taking back the same number makes it right again."""
     await world.redis.hincrby(await world.round_key(), "available", by)
 
 

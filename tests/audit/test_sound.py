@@ -1,4 +1,4 @@
-"""What is sound is found to be sound, also in the odd moments; what cannot be seen is said to be unknown."""
+"""The audit finds a sound sale sound, also at odd moments, and calls what it cannot see unknown."""
 
 from dataclasses import replace
 

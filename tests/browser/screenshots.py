@@ -361,7 +361,7 @@ async def console(visit: Visit, stack: Stack, folder: Path) -> None:
 
 
 async def console_form(visit: Visit, stack: Stack, folder: Path) -> None:
-    """What is wrong at its field, and what a repetition means."""
+    """The form says what is wrong beside each field, and what a repetition means."""
     page = await visit.console()
     await page.set_viewport_size({"width": 1200, "height": 1100})
     await page.locator("aside").get_by_role("button", name="New sale").click()

@@ -90,7 +90,7 @@ async def test_a_sale_is_announced_and_what_is_wrong_is_said_at_its_field(visit:
     ):
         await expect(form.locator(f"[data-field={field}] .problem")).to_contain_text(message)
     assert await form.locator("[name=units]").input_value() == "abc", "nothing is lost"
-    # What only the server can tell is said at its field as well.
+    # An error that only the server can find is shown at its field as well.
     problem = {"status": 422, "code": "invalid", "detail": "", "errors": [{"field": "title", "message": "is taken"}]}
     await form.locator("[name=title]").fill("Teapot")
     await form.locator("[name=units]").fill("20")

@@ -48,7 +48,7 @@ async def test_a_draw_is_announced_with_the_form_and_led_to_its_end(visit: Visit
     await expect(page.locator("[data-fact=commitment]")).to_be_visible()
     await expect(page.locator("[data-entry=waiting]")).to_have_count(3)
     await expect(page.locator("[data-action=beacon]")).to_be_disabled()
-    # Who has no place yet can be found and removed as well.
+    # A buyer who has no place yet can be found and removed as well.
     await page.locator(".find [name=buyer]").fill("max")
     await page.locator(".find button[type=submit]").click()
     await expect(page.locator("[data-entry]")).to_have_count(1)

@@ -174,7 +174,7 @@ async def test_orders_of_long_titles_and_prices_fit_a_phone(visit: Visit, stack:
     assert await page.locator(".scroll").evaluate("table => table.scrollWidth <= table.clientWidth")
 
 
-# Of what is in them, with what is wider than its cell; of a title, as much of it as is shown.
+# The boxes of what the cells show, even if it is wider than its cell; of a title, only as much as is shown.
 BOXES = """cells => cells.map((cell) => {
   const text = document.createRange();
   text.selectNodeContents(cell);

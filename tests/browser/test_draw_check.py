@@ -25,7 +25,7 @@ async def checked(page: Page, draw: dict[str, Any], **noted: str) -> Any:
 
 
 async def test_hashes_are_those_of_the_standard(visit: Visit) -> None:
-    """Of every length around the edges of one and two blocks, and of text that is not ASCII."""
+    """The texts have every length around the edges of one and two blocks, and some are not ASCII."""
     page = await visit.page()
     await page.goto(visit.stack.url)
     texts = [*("x" * length for length in range(130)), "秒杀" * 50, "y" * 100_000]

@@ -33,10 +33,10 @@ from tests.patience import PATIENCE_S
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOC = (DOCS / "embed.md").read_text(encoding="utf-8")
-# What sales with a pass need besides.
+# Sales with a pass need this policy besides.
 [WORKER_POLICY] = re.findall(r"^- `(worker-src [^`]+)`", DOC, re.MULTILINE)
 NARROW = {"width": 320, "height": 640}
-# What the page hears, in order.
+# Notes the events that the page hears, in order.
 LISTENING = """
     window.heard = [];
     for (const name of ["token-needed", "entry", "order", "paid", "refused", "pay"]) {
@@ -503,7 +503,7 @@ async def test_sizes_and_codes_are_there_as_well(window: Window, stack: Stack) -
 
 
 async def test_a_sale_for_some_with_a_pass(window: Window, stack: Stack) -> None:
-    """What such a sale needs is loaded from the API's host, and the work is done beside the page."""
+    """The page loads what such a sale needs from the API's host, and a worker beside the page does the work."""
     audience = {"groups": ["gold"], "early": [{"groups": ["gold"], "minutes": 10}]}
     demands = {"pass": "work", "pass_work": 2000, "audience": audience}
     sale = await stack.create_sale(units=3, begins_at=in_s(300), ends_at=in_s(3600), **demands)

@@ -20,7 +20,7 @@ TITLES = {
     "chinese": ("全新升级主动降噪真无线蓝牙耳机超长续航高清通话" * 9)[:200],
     "arabic": ("ساعة ذكية مقاومة للماء بشاشة كبيرة " * 6)[:199],
 }
-# Of page, script, styles, texts and whatever else comes with them; what is asked of the API is not counted.
+# Page, script, styles, texts and whatever else comes with them, but not what is asked of the API.
 REQUESTS_MAX = 6
 BYTES_MAX = 60_000
 

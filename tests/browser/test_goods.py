@@ -1,4 +1,4 @@
-"""What is sold, on the pages: pictures, price, text and links."""
+"""The pages show what is sold: pictures, price, text and links."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What keeps buyers and operators safe, and the pages usable for all of them."""
+"""The pages keep buyers and operators safe, and all of them can use them."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.browser.visiting import (
 )
 from tests.e2e.stack import Stack
 
-# Of the console, and what is there when it is.
+# The areas of the console, and what is there when one is.
 AREAS = (("audit", ".view-head [data-verdict]"), ("refunds", ".empty, tbody tr"), ("orders", ".search"))
 # A phone whose clock is a year ahead: no token is good any more, if one believes it.
 FAST_CLOCK = "{ const now = Date.now; Date.now = () => now() + 31_536_000_000; }"

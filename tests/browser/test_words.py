@@ -1,4 +1,4 @@
-"""What stands beside each other on a page must not contradict itself, and one is not many."""
+"""Texts that stand beside each other on a page do not contradict each other, and one is not called many."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a test does in a browser."""
+"""A test's visit to the pages in a browser."""
 
 import asyncio
 import contextlib
@@ -24,14 +24,14 @@ from seckill.settings.redaction import Secret
 from tests.e2e.stack import Stack
 from tests.patience import PATIENCE_S
 
-# Of a busy machine. Nothing here waits that long when all is well.
+# A busy machine may take this long. Nothing here does when all is well.
 PATIENCE_MS = 1000 * PATIENCE_S
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1440, "height": 900}
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
-# What a browser logs for every answer that is a refusal, and for connections that a test has cut on purpose.
 # The host of the shop's pictures, which SECKILL_IMAGE_HOSTS names.
 PICTURE_HOST = "cdn.example.com"
+# A browser logs these for every answer that is a refusal, and for connections that a test has cut on purpose.
 EXPECTED = ("Failed to load resource", "WebSocket connection to")
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -233,7 +233,7 @@ async def shown_order(page: Page) -> str:
 
 
 async def violations(page: Page, where: str = "document") -> list[tuple[str, str]]:
-    """What axe finds, with how much it matters."""
+    """Returns the violations that axe finds, each with its impact."""
     await page.evaluate(AXE)
     found = await page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}})")
     return [
@@ -246,5 +246,5 @@ async def violations(page: Page, where: str = "document") -> list[tuple[str, str
 
 
 async def serious(page: Page) -> list[str]:
-    """What axe finds and calls serious or worse."""
+    """Returns the violations that axe calls serious or worse."""
     return [text for impact, text in await violations(page) if impact in ("serious", "critical")]

@@ -15,7 +15,7 @@ from msgspec.structs import fields
 
 from seckill.audit.report import Units
 from seckill.cli import app, main
-from seckill.cli.audit import _sold
+from seckill.cli.commands.audit import _sold
 from seckill.cli.output import instant
 from seckill.cli.up_announcement import Greeting, _token_command, greet
 from seckill.settings import Secret, Settings
@@ -492,7 +492,7 @@ def test_doctor_survives_what_nobody_thought_of(
     def broken() -> Path:
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr("seckill.cli.doctor.find_server", broken)
+    monkeypatch.setattr("seckill.cli.commands.doctor.find_server", broken)
     assert seckill(monkeypatch, "doctor") == 1
     printed = capsys.readouterr().out
     assert "mend  embedded server: something unexpected went wrong (RuntimeError('surprise'))" in printed
@@ -515,7 +515,7 @@ def test_a_surprise_is_not_taken_for_something_broken(
     def surprise(*_: Any) -> None:
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr(f"seckill.cli.{command}.environment", surprise)
+    monkeypatch.setattr(f"seckill.cli.commands.{command}.environment", surprise)
     assert seckill(monkeypatch, command, *(["--debug"] if debug else [])) == code
     said = capsys.readouterr().err
     assert "surprise" in said

@@ -1,11 +1,12 @@
-"""What a command does not need, it does not load: that is most of the time that it takes to start."""
+"""A command loads only what it needs, because loading is most of the time that it takes to start."""
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from seckill.cli import app
+from seckill.cli import PREPARATION, app, commands
 from seckill.cli.command_list import COMMANDS
 
 # Each of them takes a noticeable part of a second, and some bring others along.
@@ -34,12 +35,12 @@ for line in ("seckill", "seckill --help", "seckill --version", "seckill token ad
 )
 def test_roles_load_their_own_and_the_database_that_was_chosen(roles: str, needed: set[str]) -> None:
     ledger = "from seckill.backends.sql import open_ledger; open_ledger('sqlite:///x.db')"
-    assert loaded(f"from seckill.cli import {roles}; {ledger}") == needed
+    assert loaded(f"from seckill.cli.commands import {roles}; {ledger}") == needed
 
 
 def test_up_loads_no_figures_before_it_has_a_folder_for_them() -> None:
     """They look for it once, when they are loaded; so nothing heavy may come with the command itself."""
-    code = "import sys\nfrom seckill.cli import up\nassert 'prometheus_client' not in sys.modules"
+    code = "import sys\nfrom seckill.cli.commands import up\nassert 'prometheus_client' not in sys.modules"
     assert loaded(code) == set()
 
 
@@ -49,7 +50,12 @@ def test_the_list_says_what_the_commands_say_of_themselves(name: str) -> None:
     assert app[name].help.partition("\n\n")[0] == COMMANDS[name]
 
 
-# What libraries load unasked when it is installed, as it is here.
+def test_each_file_among_the_commands_is_one() -> None:
+    files = {path.stem for path in Path(commands.__path__[0]).glob("*.py")} - {"__init__"}
+    assert files == {name.replace("-", "_") for name in (*COMMANDS, PREPARATION)}
+
+
+# Libraries load these unasked where they are installed, as they are here.
 UNUSED = (
     *("opentelemetry", "pygments", "rich", "sqlalchemy.orm", "valkey"),
     *("sqlalchemy.dialects.mysql.base", "sqlalchemy.dialects.postgresql"),
@@ -61,7 +67,8 @@ def test_a_role_loads_no_part_of_a_library_that_it_does_not_use() -> None:
 import sys
 from seckill.cli.lean_imports import lean_imports
 lean_imports()
-from seckill.cli import api, keeper, up_processes, worker
+from seckill.cli import up_processes
+from seckill.cli.commands import api, keeper, worker
 from seckill.backends.sql import open_ledger
 from seckill.local.server_binary import find_server
 open_ledger('sqlite:///x.db')

@@ -157,7 +157,7 @@ def test_whoever_was_left_out_can_prove_it_to_a_stranger(
 def test_the_source_of_the_beacon_can_be_asked(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("seckill.cli.verify_draw.REPEAT_FOR_S", 0.0)
+    monkeypatch.setattr("seckill.cli.commands.verify_draw.REPEAT_FOR_S", 0.0)
     with published({"entries": [], "round": DUE, "randomness": BEACON}) as url:
         source = SOURCE | {"url": f"{url}/v1/sales/abc/draw/{{round}}"}
         assert verify(monkeypatch, from_source(beacon_source=source), tmp_path, "--ask-beacon") == 0
@@ -204,7 +204,7 @@ def test_what_is_not_there_is_2_in_one_sentence(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("seckill.cli.verify_draw.REPEAT_FOR_S", 0.0)
+    monkeypatch.setattr("seckill.cli.commands.verify_draw.REPEAT_FOR_S", 0.0)
     Path("draw.json").write_text(json.dumps(drawn()))
     assert seckill(monkeypatch, "verify-draw", *arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -270,7 +270,7 @@ def test_a_long_list_takes_a_bounded_memory(tmp_path: Path) -> None:
 
 
 def test_the_check_knows_nothing_of_ours() -> None:
-    """What it shared with the drawing would be wrong in both."""
+    """A mistake in code that it shared with the drawing would be in both."""
     import seckill.client.draw_check as module  # noqa: PLC0415
 
     assert "seckill." not in Path(module.__file__).read_text().partition('"""\n')[2]

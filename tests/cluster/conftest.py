@@ -30,7 +30,7 @@ PACE_S = 0.02
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits for a minute on a slow machine is not stuck. A lane that has moved is compared again at once."""
+    """On a slow machine, work that waits for a minute is not stuck. A lane that has moved is compared again at once."""
     monkeypatch.setattr(stuck_work, "STUCK_MS", 600_000)
     monkeypatch.setattr(failover, "AGAIN_AFTER_S", 0.5)
 
@@ -72,7 +72,7 @@ class Shop:
         return response.status_code
 
     def wants(self, user: str) -> dict[str, str]:
-        """Of a sale with items: those whose names end with a number want one after the other."""
+        """In a sale with items, buyers whose names end with a number want one item after the other."""
         items = self.sale.get("items", ())
         return {"item_id": items[int(user[-1]) % len(items)]["item_id"]} if items else {}
 

@@ -72,7 +72,7 @@ async def until_told(looking: Auditor) -> Report:
 
 
 async def admitted_by_deposed(shop: Shop, sentinel: LocalSentinel) -> int:
-    """What the first primary counts, if it still says that it is one."""
+    """Returns how many orders the first primary counts, while it still says that it is one."""
     primary, _ = sentinel.nodes
     assert (await primary.facts("replication"))["role"] == "master"
     (sale,) = await shop.engine.ledger.sales()

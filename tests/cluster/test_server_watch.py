@@ -1,4 +1,4 @@
-"""What `strict` needs of its servers is asked for all the time, of every server that a lane may land on."""
+"""The keeper asks all the time for what `strict` needs, of every server that a lane may land on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

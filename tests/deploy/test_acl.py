@@ -23,7 +23,7 @@ FILE = Path(__file__).parents[2] / "deploy" / "valkey.acl"
 _, NAME, *RULES = FILE.read_text().split()
 RIGHTS = {rule.removeprefix("+") for rule in RULES if rule.startswith("+")}
 CHECKED = {str(command[0]).replace(" ", "|").lower() for command in NEEDED} | {"multi", "exec", "discard"}
-# What a start does not try. Of these, the first are missed by every start, the others on a cluster or with replicas.
+# A start does not try these. Every start misses the first ones, and one on a cluster or with replicas the others.
 OTHERS = {"subscribe", "unsubscribe", "hello", "config|get"}
 REPLICATED = {"wait", "cluster|slots", "cluster|nodes"}
 

@@ -56,7 +56,7 @@ async def sells(settings: Settings) -> None:
 
 
 def ends_soon(health: Health) -> str:
-    """Whose certificate does, by what the doctor notes: the authority's are good for a day."""
+    """Returns whose certificate ends soon, by the doctor's notes: the authority's are good for a day."""
     found = [re.match("The TLS certificate of (.*) ends in 0 days", sentence) for sentence in health.advice]
     return next((match[1] for match in found if match), "")
 

@@ -1,4 +1,4 @@
-"""Whom a sale is for, also when a buyer was let in before and the groups were not kept."""
+"""The audience of a sale, also when a buyer was let in before and the groups were not kept."""
 
 from seckill.domain.audience import EVERYBODY, Audience, EarlyAccess
 

@@ -1,4 +1,4 @@
-"""Who lets orders lapse waits, twice as long with each; who has paid or waited already does not."""
+"""Buyers who let orders lapse wait, twice as long with each; those who have paid or waited already do not."""
 
 from seckill.domain.cool_down import COOL_DOWN_S_MAX, LATE, cools_until_ms
 from seckill.domain.line import OF_LINE

@@ -1,4 +1,4 @@
-"""What people in a line are told of their chances, and what then happens."""
+"""People in a line are told of their chances, and that is about what happens then."""
 
 import random
 from collections.abc import Callable

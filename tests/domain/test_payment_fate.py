@@ -1,4 +1,4 @@
-"""What becomes of money for an order that is not unpaid, and which money is for it at all."""
+"""The fate of money for an order that is not unpaid, and which money is for an order at all."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an operator may change, and when. That the ledger applies it is for the ledger's own tests."""
+"""An operator's changes: which are allowed, and when. That the ledger applies them is for the ledger's own tests."""
 
 from dataclasses import replace
 from typing import Any

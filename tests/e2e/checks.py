@@ -1,4 +1,4 @@
-"""What must hold when everything has come to rest."""
+"""Checks that must hold when everything has come to rest."""
 
 import asyncio
 import contextlib

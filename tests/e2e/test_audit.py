@@ -118,7 +118,7 @@ async def test_a_planted_flaw_is_named_while_it_watches(folder: Path, database_u
         async with asyncio.timeout(PATIENCE_S):
             assert json.loads(await watching.stdout.readline())["verdict"] == "holds"
             client: Any = connect(stack.settings.redis_url)
-            # What is gone the gate would notice by itself, and the keeper would rebuild it. This only an audit sees.
+            # The gate itself would notice that a key is gone, and the keeper would rebuild it. Only an audit sees this.
             record = (await client.hget(keys.buyers(found.round.ref), "buyer-7")).split(b":")
             await client.hset(keys.buyers(found.round.ref), "buyer-7", b":".join([*record[:4], b"other", *record[5:]]))
             await client.aclose()

@@ -75,7 +75,7 @@ def _pay(side: StripeStandIn, order_id: str) -> Notice:
 
 
 async def _restart(stack: Stack, **settings: str) -> None:
-    """What a killed process had taken is free at once, instead of after half a minute."""
+    """Frees at once what a killed process had taken, instead of after half a minute."""
     stack.kill_everything()
     ledger = open_ledger(stack.settings.database_url)
     async with ledger.database.writers.begin() as connection:

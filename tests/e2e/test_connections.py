@@ -31,7 +31,7 @@ def asked(connection: socket.socket, path: str, headers: str = "") -> tuple[int,
 
 
 def heard(connection: socket.socket) -> bytes:
-    """What has arrived already."""
+    """Returns the bytes that have arrived already."""
     connection.setblocking(False)
     try:
         return connection.recv(65536)

@@ -1,4 +1,4 @@
-"""What `make dist` makes: the same bytes each time, and a wheel that runs far from this folder."""
+"""`make dist` makes the same bytes each time, and a wheel that runs far from this folder."""
 
 import os
 import re

@@ -54,7 +54,7 @@ async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, databas
             await crowd.buy(user)  # with the key of the first time
         assert crowd.changed == [], "a repeat with the same key gave another order"
         assert len(crowd.orders) > 200, "there was load all along"
-        # What the kills left behind was found and mended by those who came after.
+        # Later processes found and mended what the kills had left behind.
         assert stack.logged('"event": "taken over"') > 0
         print(f"killed {dict(killed)}, windows {_hits(stack)}, accepted {len(crowd.orders)}, retries {crowd.retries}")  # noqa: T201
         assert stack.stop() == 0

@@ -22,7 +22,7 @@ from tests.patience import PATIENCE_S
 
 UNITS = 3
 WINDOWS = {
-    # Of twelve notices, six decisions and three refunds: a process that dies often is started again later and later.
+    # There are six decisions and three refunds for twelve notices: a process that dies often is started ever later.
     "payments.capture.after": 0.25,
     "payments.admit.after": 0.2,
     "ledger.settle.inside": 0.2,
@@ -201,7 +201,7 @@ async def test_refunds_of_operators_are_made_once_whatever_is_killed(folder: Pat
 
 
 class Impatience:
-    """What a killed process had taken is free at once, instead of after a quarter or half of a minute."""
+    """Frees at once what a killed process had taken, instead of after a quarter or half of a minute."""
 
     def __init__(self, stack: Stack, windows: Collection[str] = WINDOWS) -> None:
         self._stack = stack

@@ -56,7 +56,7 @@ async def test_a_hundred_units_become_a_hundred_orders(
             assert (view.available, view.admitted) == (0, 100)
         assert (await crowd._http.get("/metrics")).status_code == 401, "strangers do not learn how much is sold"
         metrics = (await crowd._http.get(f"http://127.0.0.1:{figures_port}/metrics")).text
-        # Of every process: the API's, the worker's and the keeper's.
+        # Metrics of every process: the API's, the worker's and the keeper's.
         assert stack.metric(metrics, 'seckill_orders_recorded_total{kind="new"}') == 100 // quantity
         assert stack.metric(metrics, "seckill_audits_total") > 0
         calls = stack.metric(metrics, "seckill_admit_batch_size_count")

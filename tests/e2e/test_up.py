@@ -70,7 +70,7 @@ async def until(condition: Any, what: str) -> None:
 
 
 async def test_the_printed_lines_buy_and_show_an_order(folder: Path, command: Command) -> None:
-    """What `make run` prints can be copied as it stands; run again, the data is still there."""
+    """The lines that `make run` prints can be copied as they stand; run again, it still has the data."""
     stack = Stack(folder)
     up = [sys.executable, "-m", "seckill", "up", "--demo", "--port", str(stack.port), "--data", str(stack.data)]
     for _ in range(2):

@@ -53,7 +53,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a leg came to. `wrong`: the checks that do not hold, and what they say."""
+    """The result of a leg. `wrong`: the checks that do not hold, and what they say."""
 
     leg: Leg
     verdict: str  # `holds`, `broken`, or `unknown`

@@ -1,4 +1,4 @@
-"""What a process knows by heart of keys and of buyers, and when it no longer trusts it."""
+"""A process knows keys and buyers by heart, and notices when it can no longer trust that."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -155,7 +155,7 @@ def test_what_is_true_of_a_sale_is_true_in_all_its_rounds() -> None:
 
 
 async def test_a_clock_that_cannot_be_read_is_news_too() -> None:
-    """Whoever keeps what they know by it has to look at the time again: another round may be the current one."""
+    """Those who keep what they know by it have to look at the time again: another round may be the current one."""
 
     class Silent:
         async def pulses(self, rounds: Sequence[Any]) -> Any:

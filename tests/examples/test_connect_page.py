@@ -22,7 +22,7 @@ LETTERS = "until [ -f letters.db ]; do sleep 0.1; done; echo 'The letter has com
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:
-    """Of each: its language, the text, and the file that is named last before it."""
+    """Returns for each block its language, its text, and the file that is named last before it."""
     text = page.read_text(encoding="utf-8")
     found = []
     for block in re.finditer(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):

@@ -1,4 +1,4 @@
-"""What the tea shop makes of events, with all of seckill in this process."""
+"""The tea shop follows events, with all of seckill in this process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -50,7 +50,7 @@ async def test_a_sale_in_a_shop(kind: type[Shop], folder: Path) -> None:
 
         await speaks_both_languages(shop)
 
-        # What is set aside for the sale is not sold from the shelf, and no more can be set aside than there is.
+        # Units set aside for the sale are not sold from the shelf, and no more can be set aside than there are.
         await shop.announce(staff, STOCK + 1)
         assert await shop.shelf(staff) == (STOCK, STOCK)
         await shop.announce(staff, STOCK)

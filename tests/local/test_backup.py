@@ -161,7 +161,7 @@ async def test_a_backup_that_fails_leaves_nothing(data: Path, tmp_path: Path, mo
 
 
 async def test_a_file_that_is_rewritten_meanwhile_is_whole(tmp_path: Path) -> None:
-    """What was answered before is in the copy, whichever parts the server has begun and removed."""
+    """The copy has everything that was answered before, whichever parts the server has begun and removed."""
     server = EmbeddedValkey(tmp_path / "a", durability="fast")
     await server.start()
     try:

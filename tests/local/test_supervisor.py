@@ -1,4 +1,4 @@
-"""Who is stopped when. Nothing here looks at a clock: a stop that would have to wait for itself never ends."""
+"""The order of a stop. Nothing here looks at a clock: a stop that would have to wait for itself never ends."""
 
 import asyncio
 

@@ -116,7 +116,7 @@ class Tree:
         return Outcome(code, failures, others)
 
     def _in_a_child(self, call: Callable[[Any], int], argument: object, within_s: float) -> int | None:
-        """What it returns, called in a process that knows nothing of ours but the copy. None: it did not end."""
+        """Returns what the call returns in a process that knows nothing of ours but the copy. None: it did not end."""
         child = multiprocessing.get_context("fork").Process(target=_alone, args=(self.root, call, argument))
         child.start()
         child.join(within_s)
@@ -195,7 +195,7 @@ def objection_to(code: int | None, failures: Sequence[str], others: Sequence[str
 
 
 class Kept:
-    """What was caught, by what it was caught in: the file without the flaw, the flaw, and its catchers as they stood."""
+    """Remembers what was caught, by the file without the flaw, the flaw, and its catchers as they stood."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file

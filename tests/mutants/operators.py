@@ -146,7 +146,7 @@ MUTANTS = (
     Mutant(
         name="A blocked buyer goes on paying",
         trap="ours",
-        path="web/orders/orders.py",
+        path="web/orders/buyer_orders.py",
         edits={"    ctx.door.refuse_blocked(user)\n": ""},
         caught_by=f"{_BUYERS}::test_a_blocked_buyer_buys_pays_and_queues_no_more",
     ),

@@ -27,7 +27,7 @@ def _link(test: str) -> str:
 
 
 def written() -> str:
-    """What the page has."""
+    """Returns the table that the page has."""
     found = _PLACE.search(PAGE.read_text())
     assert found, "the place of the table is gone"
     return found[2]

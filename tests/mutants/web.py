@@ -178,7 +178,7 @@ MUTANTS = (
     Mutant(
         name="One buyer may wait in any number of long polls",
         trap="ours",
-        path="web/orders/orders.py",
+        path="web/orders/buyer_orders.py",
         edits={"        with ctx.seats.taken_by(user, ctx.counted_address(request)):\n": "        if True:\n"},
         caught_by="tests/api/test_connection_limits.py::test_one_buyer_waits_for_so_much_and_no_more[long polls]",
     ),

@@ -1,4 +1,4 @@
-"""What the kernel's reader of plain claims does, in Python. It takes twenty times as long: for comparing only."""
+"""The kernel's reader of plain claims, in Python. It takes twenty times as long: for comparing only."""
 
 import re
 from collections.abc import Mapping

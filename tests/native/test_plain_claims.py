@@ -1,4 +1,4 @@
-"""What the kernel reads of a plain claim, compared with the same in Python, for whatever bytes come."""
+"""The kernel reads plain claims as the same code in Python does, whatever bytes come."""
 
 import base64
 import json
@@ -75,7 +75,7 @@ def payload_of(chance: random.Random) -> bytes:
 
 
 def token_with(payload: bytes) -> bytes:
-    """Who signed it is not looked at here."""
+    """Returns a token. Nothing here looks at the signature."""
     return b"eyJhbGciOiJIUzI1NiJ9.%b.%b" % (base64.urlsafe_b64encode(payload).rstrip(b"="), b"A" * 43)
 
 

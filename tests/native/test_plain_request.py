@@ -29,7 +29,7 @@ def test_what_is_plain(read: Read) -> None:
     )
     assert read(PLAIN.replace(b"Host: a", b"Host: a\r\nConnection: Keep-Alive")) is not None
     assert read(PLAIN.replace(b"Content-Length: 2\r\n\r\n{}", b"X-Y: a b\r\n\r\n")) is not None
-    # What Firefox says to a proxy by HTTP/2, and the proxy to us: it is about the answer, and ours has no trailers.
+    # Firefox says this by HTTP/2, and the proxy passes it on: it is about the answer, and ours has no trailers.
     assert read(PLAIN.replace(b"Host: a", b"Host: a\r\nTe: trailers")) is not None
 
 

@@ -65,7 +65,7 @@ def request_of(chance: random.Random) -> bytes:
 
 
 class General:
-    """What the general parser makes of a request."""
+    """A request as the general parser understands it."""
 
     def __init__(self, data: bytes) -> None:
         self.url, self.body, self.headers, self.ended = b"", b"", list[tuple[bytes, bytes]](), 0

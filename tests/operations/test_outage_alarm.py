@@ -119,7 +119,7 @@ class Place:
         self.watch = OutageAlarm(self.use.readiness, engine.ledger, lost, self.heard, lambda: self.now_s)
 
     async def lasts(self) -> list[tuple[str, str]]:
-        """What is heard when it is as it is for long enough."""
+        """Returns the alarms that are heard when the present state lasts long enough."""
         await self.watch.step()
         self.now_s += AFTER_S
         await self.watch.step()

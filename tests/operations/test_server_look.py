@@ -1,4 +1,4 @@
-"""What operators are told of the servers that everything runs on."""
+"""Operators are told about the servers that everything runs on."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the metrics promise beyond the library's: cheap histograms, and nothing of processes and sales that are gone."""
+"""The metrics promise more than the library's: cheap histograms, and nothing of processes and sales that are gone."""
 
 import os
 import subprocess

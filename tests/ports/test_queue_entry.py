@@ -1,4 +1,4 @@
-"""What a queue entry looks like, on every transport."""
+"""The form of a queue entry, on every transport."""
 
 import json
 

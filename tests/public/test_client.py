@@ -199,7 +199,7 @@ async def test_a_claim_goes_on_until_it_knows(answer: bytes) -> None:
     [(reply(401, b'{"code":"unauthenticated"}'), Denied), (reply(429, b'{"code":"cooling_down"}'), TooMany)],
 )
 async def test_a_claim_that_is_refused_after_a_lost_answer_leaves_its_key(answer: bytes, kind: type[Refused]) -> None:
-    """What became of the first try is not known: with another token, or later, the same key tells."""
+    """The client cannot know what became of the first try: with another token, or later, the same key tells."""
     async with scripted(b"", answer) as server, AsyncClient(server.url, "t") as client:
         with pytest.raises(kind) as refused:
             await client.claim("S", key="mine")

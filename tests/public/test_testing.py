@@ -1,4 +1,4 @@
-"""What shops test with: the engine in memory, and the check of their payment provider."""
+"""Shops test with the engine in memory, and with the check of their payment provider."""
 
 import hashlib
 import hmac

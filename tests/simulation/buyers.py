@@ -28,7 +28,7 @@ from tests.simulation.world import World
 
 T = TypeVar("T")
 
-# What those hear who press where others wait.
+# The outcomes that people get who press where others wait in line.
 SENT_TO_LINE = {Outcome.SOLD_OUT, Outcome.JOIN_THE_LINE}
 # Not a decision: the same again may get one.
 UNDECIDED = {Outcome.NOT_READY, Outcome.UNKNOWN, Outcome.OVERLOADED, Outcome.NOT_STARTED, Outcome.PAUSED}
@@ -66,7 +66,7 @@ class Person:
             async with asyncio.timeout(PATIENCE_S):
                 answer = await asyncio.shield(asking)
         except (Killed, TimeoutError, SeckillError):
-            # Who hangs up does not stop what was begun.
+            # A buyer who hangs up does not stop what was begun.
             asking.add_done_callback(lambda done: done.cancelled() or done.exception())
             raise Unheard from None
         if self.world.storm and self.chance.random() < self.world.weather.cut_back:

@@ -1,5 +1,5 @@
-"""What must hold at every instant. Written against the contents of the stores, apart from the engine's code: it shares
-names of tables and fields with it, nothing else.
+"""Checks what must hold at every instant. They read the contents of the stores, apart from the engine's code, with
+which they share the names of tables and fields and nothing else.
 
 Only one thing happens at a time here, so gate and ledger can be compared exactly at every step, without regard to the
 order of reading.
@@ -124,7 +124,7 @@ class Books:
 
 
 def numbers_in(payload: bytes) -> frozenset[int]:
-    """Of the orders that an entry says it is about."""
+    """Returns the numbers of the orders that an entry says it is about."""
     if payload[:1] == b"\x9e":  # several orders: fourteen things, of which these say which
         _, _, _, lane, seconds, _, counter, users, *_ = msgspec.msgpack.decode(payload)
         return frozenset(seconds << 32 | lane << 24 | counter + place for place in range(len(users)))
@@ -278,7 +278,7 @@ class Checks:
                 raise Broken(f"I14: order {row.id} is {row.state}, says {row.refunded_cents} are refunded, {back} are")
 
     def check_given_back(self, by_provider: Mapping[int, int]) -> None:
-        """What the provider was asked for, each refund once, is what the ledger owed."""
+        """The provider was asked for what the ledger owed, for each refund once."""
         owed = dict(self._reader.execute("SELECT id, amount_cents FROM refunds").fetchall())
         if owed != by_provider:
             raise Broken(f"I14: {owed} are to go back, the provider has given back {by_provider}")
@@ -305,7 +305,7 @@ class Checks:
             self._check_both()
 
     def _note_short(self, round_id: int, now_s: float) -> None:
-        """Of what was left until now."""
+        """Notes what was left until now."""
         for item in (0, *(item for other, item in self.books.items if other == round_id)):
             for quantity in range(self._left.get((round_id, item), 1 << 30) + 1, self.books.rounds[round_id].limit + 1):
                 self._short_until_s[round_id, item, quantity] = now_s
@@ -407,7 +407,7 @@ class Checks:
         return found
 
     def is_sound(self, ref: RoundRef, held: HeldRound) -> bool:
-        """What the gate has of the round is true."""
+        """True if what the gate has of the round is right."""
         row = self.books.rounds.get(ref.id)
         if held.status is GateStatus.PREPARING or row is None or held.epoch != row.epoch:
             return False

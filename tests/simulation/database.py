@@ -24,7 +24,7 @@ class Cut(sqlite3.OperationalError):
 
 
 class Around(Protocol):
-    """What the database is surrounded by."""
+    """The surroundings of the database."""
 
     def db_now_ms(self) -> int: ...
 
@@ -106,7 +106,7 @@ class DatabaseFile:
 
 
 class Session:
-    """What the ledger takes for a connection: its statements are executed by SQLAlchemy, without its way of waiting."""
+    """Stands for a connection of the ledger's: SQLAlchemy executes its statements, but without its way of waiting."""
 
     def __init__(self, *, writes: bool) -> None:
         process = this_process()
@@ -222,7 +222,7 @@ def _raw(connection: Connection) -> sqlite3.Connection:
 
 
 class _Sessions:
-    """What the ledger uses of an engine."""
+    """Stands for an engine, with what the ledger uses of one."""
 
     def connect(self) -> Session:
         return Session(writes=False)
@@ -284,7 +284,7 @@ class _Nothing:
 
 @cache
 def prepare() -> None:
-    """What SQLAlchemy asks with its first connection must not be part of the first run: all are to be alike."""
+    """Lets SQLAlchemy ask the questions of its first connection before the first run, so that all runs are alike."""
     with tempfile.TemporaryDirectory() as folder:
         file = DatabaseFile(Path(folder), _Nothing())
         file.take(writes=False)

@@ -7,7 +7,7 @@ from seckill.domain.door import Door
 from seckill.domain.line import LineOrder, LineRules
 from seckill.domain.sale import SaleDraft
 
-# Of the runs. More would leave too few for what happens without any of it.
+# The share of runs with doors. More would leave too few for what happens without any.
 HAVE_DOORS = 0.45
 GROUP = "simulated"
 LIMIT_BY = "household"

@@ -1,5 +1,5 @@
-"""What must hold of lines and of shared limits at every instant, read from the tables and from the contents of the gate
-without the engine's code."""
+"""Checks what must hold of lines and of shared limits at every instant. They read the tables and the contents of the
+gate without the engine's code."""
 
 import hashlib
 import sqlite3

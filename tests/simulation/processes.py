@@ -68,7 +68,7 @@ class Process:
         self.is_stopped = True
 
     def go_on(self) -> list[asyncio.Handle]:
-        """What it goes on with."""
+        """Returns the calls that were held up, with which it goes on."""
         self.is_stopped = False
         held_up, self.held_up = self.held_up, []
         return held_up

@@ -23,7 +23,7 @@ from seckill.errors import GateUnavailable, GateUnclear, TransportUnavailable
 from seckill.ports.gate import GateReply, MovedLane, Opening
 from seckill.ports.transport import Delivery
 
-# What the gate gives the replica to confirm, and what a new server passes over of its day's numbers.
+# The time within which the replica must confirm, and the numbers of its day that a new server passes over.
 COPIED_WITHIN_S = 0.4
 NUMBERS_PASSED_OVER = 65_536
 

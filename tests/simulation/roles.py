@@ -48,7 +48,7 @@ LOOK_UP_EVERY_S = 1.0
 
 
 class Around(Protocol):
-    """What a process finds in the world."""
+    """The world as a process finds it."""
 
     store: MemoryStore
     # One object for all: they keep nothing but their statements, and to make those takes longer than most of them run.
@@ -90,7 +90,7 @@ SETTINGS = Settings(lanes=LANES, claim_idle_s=CLAIM_IDLE_S, retry_delays_s=RETRY
 
 
 class Role(ABC):
-    """What every role has."""
+    """The parts that every role has."""
 
     def __init__(self, around: Around, process: Process) -> None:
         self.process = process

@@ -245,7 +245,7 @@ def _is_paid_for(world: World, row: RoundRow) -> bool:
 
 
 def _unrest(world: World) -> str:
-    """What is not finished yet."""
+    """Returns what is not finished yet."""
     books, contents = world.checks.books, world.store.contents
     waiting = {name: count for name, count in books.unsettled.items() if count}
     waiting |= {f"lane {number}": len(lane.entries) for number, lane in contents.lanes.items() if lane.entries}
@@ -258,7 +258,7 @@ def _unrest(world: World) -> str:
             if row.group is not None and any(r.group == row.group and _is_on(world, r) for r in books.rounds.values()):
                 continue  # what was bought in one of them counts in the others
             kept = sum(ref in contents.rounds for ref in row.shares)
-            # Of forged orders the gate knows nothing: it never agrees with the ledger.
+            # The gate knows nothing of forged orders, so it never agrees with the ledger.
             if (kept or row.retired_ms is None) and not world.checks.deceived:
                 waiting[f"shares of round {row.id}"] = kept
         elif _is_on(world, row):  # one that is to come and was lost is rebuilt when its time is near

@@ -70,7 +70,7 @@ def missing_is_sold_out() -> AbstractContextManager[object]:
 
 
 def stock_copied_in_flight() -> AbstractContextManager[object]:
-    """What the ledger has not sold yet is put on sale, also what is on its way there (F51)."""
+    """Puts on sale what the ledger has not sold yet, including what is on its way there (F51)."""
     right = ReleaseDesk.relay
 
     async def relay(self: Any) -> int:
@@ -123,7 +123,7 @@ def the_last_come_first() -> AbstractContextManager[object]:
 
 
 def told_before_it_is_written() -> AbstractContextManager[object]:
-    """Who has no order yet is served with the next one that there is."""
+    """Serves an entry that has no order yet with the next order that there is."""
     right = line_serving._written
 
     async def written(connection: Any, round_id: int, called: Sequence[LineEntry]) -> dict[int, int]:
@@ -139,7 +139,7 @@ def served_with_what_failed() -> AbstractContextManager[object]:
 
 
 def limits_of_their_own() -> AbstractContextManager[object]:
-    """What is held in one sale of a group does not count in the others."""
+    """Forgets in each sale of a group what is held in the others."""
 
     def own(*args: Any) -> tuple[Holding, ...] | None:
         return None if beside(*args) is None else ()

@@ -1,4 +1,4 @@
-"""What the simulation says about a gate with a replica must be true, or its verdicts are not."""
+"""The simulation must say the truth about a gate with a replica, or its verdicts are worth nothing."""
 
 from dataclasses import replace
 

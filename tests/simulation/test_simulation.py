@@ -13,7 +13,7 @@ from tests.simulation import Verdict, simulate
 # chunk has to meet every trouble. What is rare is looked for by `make simulate`, in thousands of them.
 CHUNKS = 3
 SEEDS_OF_A_CHUNK = 40
-# What every chunk must have seen, or it has shown nothing.
+# Every chunk must have seen these, or it has shown nothing.
 TROUBLES = (
     *("kills", "stops", "cuts", "losses", "failovers", "doubles", "poison", "admitted", "sold_out", "not_ready"),
     *("operator cancel done", "operator refund done", "an item is sold out"),

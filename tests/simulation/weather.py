@@ -1,4 +1,4 @@
-"""What goes wrong in a run, drawn from its seed. Each run has some kinds of trouble and not others: a bug that needs
+"""The troubles of a run, drawn from its seed. Each run has some kinds of trouble and not others: a bug that needs
 two of them is not drowned by a third."""
 
 from dataclasses import dataclass

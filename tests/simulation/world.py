@@ -120,7 +120,7 @@ class World:
     def nodes(self) -> list[ApiNode]:
         return [role for role in self.roles.values() if isinstance(role, ApiNode)]
 
-    # What happens on the way to a store
+    # The ways to a store
 
     async def to_store(self, process: Process, what: str, way: Way) -> None:
         if way is Way.BACK and self.server is None:
@@ -204,7 +204,7 @@ class World:
         self._look_at_gate()
         with self.checks.losing(self.now_s(), declared=not self.strict):
             self.store.contents = self.server.fail_over()
-        # What went with the primary was given to no worker, or it would be somewhere: it is not delivered once more.
+        # No worker was given what went with the primary, or it would be somewhere: it is not delivered once more.
         left = self.checks.are_somewhere(payload for _, payload in self._payloads)
         self._payloads = [known for known in self._payloads if known[1] in left]
         self.counts["failovers"] += 1
@@ -227,7 +227,7 @@ class World:
             self.counts["doubles"] += 1
 
     def _poison(self) -> None:
-        """Of a round that exists, for an order that does not; or not even that."""
+        """Adds an entry of a round that exists for an order that does not, or one that cannot even be read."""
         lane = self.chance.randrange(LANES)
         number = {"seconds": BEGIN_MS // 1000 - 1_577_836_800, "counter": (1 << 24) - 1 - self.counts["poison"]}
         entry = {"v": 2, "round": 1, "epoch": 1, "lane": lane, "at_ms": BEGIN_MS, "quantity": 1, "slot": 1}

@@ -70,7 +70,7 @@ class Fleet:
     logs: list[Path] = field(default_factory=list)
 
     def environment(self, release: Release) -> dict[str, str]:
-        """What is compiled at the first start is kept for the next ones, whatever the environment says."""
+        """Keeps what Python compiles at the first start for the next ones, whatever the environment says."""
         left_out = ("SECKILL_", "PYTHONDONTWRITEBYTECODE")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
         return kept | dict(self.environ) | {"PYTHONPATH": str(release.place)}

@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 VERSIONS = Path(__file__).parents[1] / "fixtures" / "versions"
-# What no role loads: the laboratory, the documents, and what only a browser or a shop's compiler reads.
+# No role loads these: the laboratory, the documents, and files for a browser or a shop's compiler.
 LEFT_OUT = (
     "seckill/lab/",
     "seckill/web/help/",

@@ -32,7 +32,7 @@ LANE = 3
 
 @dataclass
 class Upgraded:
-    """What 0.2.0 has left, after `seckill migrate`."""
+    """The stores as 0.2.0 has left them, after `seckill migrate`."""
 
     gate: RedisGate
     redis: Any

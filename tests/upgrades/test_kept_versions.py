@@ -1,4 +1,4 @@
-"""What earlier versions have left behind is read, served and finished by this one."""
+"""This version reads, serves and finishes what earlier versions have left behind."""
 
 import asyncio
 import itertools
@@ -82,7 +82,7 @@ class Inherited:
         return await self.node.buy(sale, user, f"key-of-{user}", **(order["body"] | other))
 
     async def broken(self) -> set[str]:
-        """What the audit finds fault with."""
+        """Returns the names of the invariants that the audit finds broken."""
         assert self.engine.auditor is not None
         report = await self.engine.auditor.read(full=True)
         return {result.invariant.name for result in report.results if result.verdict is not Verdict.HOLDS}
@@ -176,7 +176,7 @@ async def test_what_was_queued_is_written_and_what_was_begun_is_finished(
 
 
 async def sell_out(world: Inherited, title: str, units: int) -> None:
-    """What is left and what has come back, and not one more."""
+    """Sells the units that are left or have come back, and not one more."""
     sale = world.told["sales"][title]
     sold: list[str] = []
     async with asyncio.timeout(PATIENCE_S):

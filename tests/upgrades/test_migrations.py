@@ -27,7 +27,7 @@ def newest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shapes(newest: Path) -> dict[str, dict[str, Any]]:
-    """Of the database after each revision."""
+    """The shape of the database after each revision."""
     engine = create_engine(f"sqlite:///{newest}")
     found = {revision: shape_after(engine, revision) for revision in REVISIONS}
     engine.dispose()
@@ -67,7 +67,7 @@ def shape(connection: Connection) -> dict[str, Any]:
 
 
 def breaks(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    """What a version that knows only `before` would stumble over."""
+    """Yields the changes over which a version that knows only `before` would stumble."""
     for table, old in before.items():
         if table not in after:
             yield f"{table} is gone"

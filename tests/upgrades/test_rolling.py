@@ -140,8 +140,8 @@ async def test_there_and_back_under_load(fleet: Fleet, before: Release, now: Rel
 
 
 async def test_the_judge_would_notice(fleet: Fleet, before: Release, now: Release) -> None:
-    """Of the way back, the step that matters: a worker of the release before, and an API node that does not keep to
-    what that can read."""
+    """The step that matters on the way back: a worker of the release before meets an API node that writes what it
+    cannot read."""
     await migrated(fleet, now)
     await fleet.start("api", Release(now.version, now.place, UNREADABLE))
     await fleet.start("worker", before)

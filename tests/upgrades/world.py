@@ -1,4 +1,4 @@
-"""What a version leaves behind when it is stopped in the middle of several sales, and what its users remember of it."""
+"""The stores of a version that was stopped in the middle of several sales, and what its users remember of them."""
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.test_line import Keeping, joined
 from tests.api.test_vouchers import upload
 
-# What is unpaid must still be unpaid when a version of years to come reads it.
+# Unpaid orders must still be unpaid when a version of years to come reads them.
 PAY_WITHIN_S = 2_000_000_000
 # The name of a worker that took an entry and was killed.
 KILLED = "a worker that was killed"
@@ -43,7 +43,7 @@ class World:
         ledger.close()
 
     async def order(self, sale: dict[str, Any], user: str, state: str, **body: Any) -> None:
-        """What becomes of it: it is `queued` unless the worker and its buyer do something about it."""
+        """Makes an order. It is `queued` unless the worker and its buyer do something about it."""
         accepted = await self.node.buy(sale, user, f"key-of-{user}", **body)
         assert accepted.status_code == 202, accepted.text
         order_id = accepted.json()["order_id"]

@@ -60,7 +60,7 @@ def test_it_loads_nothing_and_makes_no_code_of_text() -> None:
     script = SCRIPT.read_text(encoding="utf-8")
     assert script.count(EMBED_FACTS.decode()) == 1
     assert not re.search(r"insertAdjacent|document\.write|\beval\(|new Function|\bimport[{\"'*]", script)
-    # What few sales need is loaded from where the script itself comes from, under the version that it is of.
+    # The parts that few sales need come from where the script itself comes from, under the version that it is of.
     assert len(re.findall(r"\bimport\(", script)) == len(re.findall(r"import\(`\$\{\w+\}/assets/\$\{", script)) == 1
     assert not re.search(r"https?://(?!www\.w3\.org/)", script), "no address of anybody else"
     for owner in ("Apache-2.0", "preact (MIT", "htm (Apache-2.0)"):

@@ -11,7 +11,7 @@ from seckill.domain.order_number import OrderNumber
 from seckill.engine.orders.buyer_orders import OrderWatch
 from seckill.web.context import Context, context
 from seckill.web.live_updates.event_stream import EventStream
-from seckill.web.orders.orders import order_number, view
+from seckill.web.orders.buyer_orders import order_number, view
 from seckill.web.problems import not_yours
 from seckill.web.schemas import Order
 

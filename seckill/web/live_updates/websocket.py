@@ -23,7 +23,7 @@ from seckill.web.connections.waiting_seats import NoSeat
 from seckill.web.context import Context, context
 from seckill.web.incidents import Incident
 from seckill.web.line.line_entries import view as entry_view
-from seckill.web.orders.orders import order_number, view
+from seckill.web.orders.buyer_orders import order_number, view
 from seckill.web.problems import HttpProblem, suspicious
 
 TOKEN_WITHIN_S = 10.0

@@ -1,8 +1,8 @@
 """The routes of operators' keys, of buyers' standing and of the record; see `routes.py`."""
 
 from seckill.domain.operator import Role
-from seckill.web.buyers import buyers
-from seckill.web.operators import access_schemas, operators, record
+from seckill.web.buyers import buyer_standing
+from seckill.web.operators import access_schemas, operator_keys, record
 from seckill.web.route import Route
 
 ACCESS_ROUTES = (
@@ -10,7 +10,7 @@ ACCESS_ROUTES = (
         method="GET",
         path="/v1/admin/me",
         summary="Whose key this is, and which role it has",
-        handler=operators.show_me,
+        handler=operator_keys.show_me,
         who="operator",
         role=Role.VIEWER,
         answer=access_schemas.Me,
@@ -19,7 +19,7 @@ ACCESS_ROUTES = (
         method="POST",
         path="/v1/admin/operators",
         summary="Make a key for an operator; the answer has it, this once",
-        handler=operators.create_operator_key,
+        handler=operator_keys.create_operator_key,
         who="operator",
         role=Role.ADMIN,
         status=201,
@@ -31,7 +31,7 @@ ACCESS_ROUTES = (
         method="GET",
         path="/v1/admin/operators",
         summary="All keys of operators, newest first",
-        handler=operators.list_operator_keys,
+        handler=operator_keys.list_operator_keys,
         who="operator",
         role=Role.ADMIN,
         answer=access_schemas.OperatorKeys,
@@ -41,7 +41,7 @@ ACCESS_ROUTES = (
         method="DELETE",
         path="/v1/admin/operators/{key_id}",
         summary="Revoke a key: within seconds it opens nothing any more, on every node",
-        handler=operators.revoke_operator_key,
+        handler=operator_keys.revoke_operator_key,
         who="operator",
         role=Role.ADMIN,
         answer=access_schemas.OperatorKey,
@@ -70,7 +70,7 @@ ACCESS_ROUTES = (
         method="GET",
         path="/v1/admin/buyers",
         summary="Buyers who are blocked, by name",
-        handler=buyers.list_buyers,
+        handler=buyer_standing.list_buyers,
         who="operator",
         role=Role.VIEWER,
         answer=access_schemas.BuyerStandings,
@@ -85,7 +85,7 @@ ACCESS_ROUTES = (
         method="POST",
         path="/v1/admin/buyers/block",
         summary="Let a buyer buy, pay and queue no more; takes them out of every line",
-        handler=buyers.block_buyer,
+        handler=buyer_standing.block_buyer,
         who="operator",
         role=Role.OPERATOR,
         body=access_schemas.BuyerWish,
@@ -96,7 +96,7 @@ ACCESS_ROUTES = (
         method="POST",
         path="/v1/admin/buyers/unblock",
         summary="Let a buyer buy again",
-        handler=buyers.unblock_buyer,
+        handler=buyer_standing.unblock_buyer,
         who="operator",
         role=Role.OPERATOR,
         body=access_schemas.BuyerWish,
@@ -107,7 +107,7 @@ ACCESS_ROUTES = (
         method="POST",
         path="/v1/admin/buyers/end-tokens",
         summary="End a buyer's tokens that were issued before a moment",
-        handler=buyers.end_tokens_of_buyer,
+        handler=buyer_standing.end_tokens_of_buyer,
         who="operator",
         role=Role.OPERATOR,
         body=access_schemas.NewBuyerTokenEnd,
@@ -118,7 +118,7 @@ ACCESS_ROUTES = (
         method="POST",
         path="/v1/admin/tokens/end",
         summary="End all buyers' tokens that were issued before a moment",
-        handler=buyers.end_all_tokens,
+        handler=buyer_standing.end_all_tokens,
         who="operator",
         role=Role.ADMIN,
         body=access_schemas.NewTokenEnd,

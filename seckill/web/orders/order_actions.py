@@ -10,7 +10,7 @@ from seckill.domain.outcome import Outcome
 from seckill.engine.orders.buyer_orders import recorded
 from seckill.ports.order_action import Acted, ActionOutcome
 from seckill.web.context import Context, context
-from seckill.web.orders.orders import order_number, view, with_buyer
+from seckill.web.orders.buyer_orders import order_number, view, with_buyer
 from seckill.web.problems import HttpProblem, invalid, no_such
 from seckill.web.requests.parameters import idempotency_key
 from seckill.web.requests.request_body import decode, read_body

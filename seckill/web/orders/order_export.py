@@ -13,7 +13,7 @@ from seckill.domain.order import Order
 from seckill.engine.orders.buyer_orders import recorded
 from seckill.web import schemas
 from seckill.web.context import Context, context
-from seckill.web.orders import orders
+from seckill.web.orders import buyer_orders
 from seckill.web.orders.order_list import asks_for_codes, cursor_in, know_items, orders_page, orders_wanted
 from seckill.web.requests.parameters import page_size
 from seckill.web.responses import NO_STORE
@@ -95,11 +95,11 @@ async def _exported(ctx: Context, page: Sequence[Order], with_codes: bool) -> li
     await know_items(ctx, page)
     views = [recorded(order) for order in page]
     shown = (
-        await orders.views(ctx, views, to_operator=True)
+        await buyer_orders.views(ctx, views, to_operator=True)
         if with_codes
-        else [orders.view(ctx, each, to_operator=True) for each in views]
+        else [buyer_orders.view(ctx, each, to_operator=True) for each in views]
     )
-    exported = [orders.with_buyer(each, order.user) for each, order in zip(shown, page, strict=True)]
+    exported = [buyer_orders.with_buyer(each, order.user) for each, order in zip(shown, page, strict=True)]
     paid = await ctx.search.payment_ids([order.number for order in page])
     for each, order in zip(exported, page, strict=True):
         each.payment_ids = list(paid.get(order.number, ()))

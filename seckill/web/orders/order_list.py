@@ -17,7 +17,7 @@ from seckill.ports.order_action import RecordedAction
 from seckill.web import schemas
 from seckill.web.context import Context, context
 from seckill.web.operators.role_check import operator_in, require_role
-from seckill.web.orders import dead_letters, orders
+from seckill.web.orders import buyer_orders, dead_letters
 from seckill.web.orders.payments import refund_view
 from seckill.web.problems import invalid
 from seckill.web.requests.parameters import instant, known_item, known_sale, only, page_size, row_id
@@ -51,7 +51,7 @@ async def _named(request: Request, ctx: Context, name: str) -> Sequence[OrderRec
         with contextlib.suppress(BadBuyerId):
             return await ctx.search.of_buyer(buyer_id(value), count)
         return ()
-    number = orders.order_number(ctx, value)
+    number = buyer_orders.order_number(ctx, value)
     return () if number is None else await ctx.search.by_number([number])
 
 
@@ -73,7 +73,7 @@ async def _shown(ctx: Context, found: Sequence[OrderRecord], *, with_codes: bool
 
 def _found(ctx: Context, found: OrderRecord, vouchers: Sequence[Voucher] | None) -> schemas.FoundOrder:
     return schemas.FoundOrder(
-        order=None if found.order is None else orders.view(ctx, found.order, vouchers, to_operator=True),
+        order=None if found.order is None else buyer_orders.view(ctx, found.order, vouchers, to_operator=True),
         ordinal=found.ordinal,
         user=found.user,
         buyer=found.user,
@@ -164,7 +164,7 @@ def cursor_in(request: Request, ctx: Context) -> OrderNumber | None:
     cursor = request.query_params.get("after")
     if cursor is None:
         return None
-    number = orders.order_number(ctx, cursor)
+    number = buyer_orders.order_number(ctx, cursor)
     if number is None:
         raise invalid("after", "is not one that this list gave")
     return number

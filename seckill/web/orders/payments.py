@@ -13,7 +13,7 @@ from seckill.errors import NotGenuine, NotUnderstood, ProviderUnavailable
 from seckill.ports.payment import Capture, Captured, Notice, PaymentProvider, Refund, has_checkout
 from seckill.web.context import Context, context
 from seckill.web.incidents import Incident
-from seckill.web.orders.orders import order_number, view
+from seckill.web.orders.buyer_orders import order_number, view
 from seckill.web.problems import HttpProblem, invalid, no_such, suspicious
 from seckill.web.requests.parameters import id_in_path
 from seckill.web.requests.request_body import field_and_message, read_body

@@ -17,7 +17,7 @@ from seckill.ports.feed import CursorGone, EventFilter, FeedEvent
 from seckill.web import schemas
 from seckill.web.connections.waiting_seats import gone
 from seckill.web.context import context
-from seckill.web.orders import orders
+from seckill.web.orders import buyer_orders
 from seckill.web.problems import HttpProblem, invalid
 from seckill.web.requests.parameters import known_sale, page_size, row_id, wait_s
 from seckill.web.responses import json_response
@@ -82,11 +82,11 @@ def _gone(found: CursorGone) -> HttpProblem:
     )
 
 
-async def _know_items(ctx: orders.Names, events: Sequence[FeedEvent]) -> None:
+async def _know_items(ctx: buyer_orders.Names, events: Sequence[FeedEvent]) -> None:
     await ctx.sale_cache.know([event.sale_id for event in events if event.order is not None and event.order.item])
 
 
-def view(ctx: orders.Names, event: FeedEvent) -> schemas.Event:
+def view(ctx: buyer_orders.Names, event: FeedEvent) -> schemas.Event:
     return schemas.Event(
         cursor=event.cursor, id=event.id, type=event.type, at=rfc3339(event.at_ms), data=_data(ctx, event)
     )
@@ -94,7 +94,7 @@ def view(ctx: orders.Names, event: FeedEvent) -> schemas.Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventNames:
-    """Implements `seckill.web.orders.orders.Names` where there is no API."""
+    """Implements `seckill.web.orders.buyer_orders.Names` where there is no API."""
 
     sale_ids: PublicIds
     order_ids: PublicIds
@@ -103,15 +103,15 @@ class EventNames:
     sale_cache: SaleCache
 
 
-async def event_document(ctx: orders.Names, event: FeedEvent) -> EventDocument:
+async def event_document(ctx: buyer_orders.Names, event: FeedEvent) -> EventDocument:
     """Makes the document of an event, which is the same in the feed and in webhooks."""
     await _know_items(ctx, [event])
     return EventDocument(type=event.type, at=rfc3339(event.at_ms), data=_data(ctx, event))
 
 
-def _data(ctx: orders.Names, event: FeedEvent) -> dict[str, Any]:
+def _data(ctx: buyer_orders.Names, event: FeedEvent) -> dict[str, Any]:
     if event.order is not None:
-        order: dict[str, Any] = msgspec.to_builtins(orders.view(ctx, recorded(event.order), to_operator=True))
+        order: dict[str, Any] = msgspec.to_builtins(buyer_orders.view(ctx, recorded(event.order), to_operator=True))
         return order | {"buyer": event.order.user, "cause": event.cause}
     where = {"sale_id": ctx.sale_ids.encode(event.sale_id), "round": str(event.round_id)}
     return where | _facts(ctx, event.facts)
@@ -121,7 +121,7 @@ def _without_number(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name != "item"}
 
 
-def _facts(ctx: orders.Names, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(ctx: buyer_orders.Names, facts: Mapping[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for name, value in facts.items():
         if name in _ORDERS:

@@ -37,7 +37,7 @@ def message(order_id: str, ref: str = "pay-1", /, **changes: Any) -> dict[str, A
 
 @dataclass
 class Shop:
-    """What the tests do with a node that is paid through."""
+    """A node with a payment provider, and the parts that the tests drive by hand."""
 
     node: Node
     engine: Engine

@@ -130,7 +130,7 @@ async def test_a_refund_in_full(shop: Shop, return_unit: bool) -> None:
     assert (places["available"], places["kept"], places["sold"]) == ((2, 0, 0) if return_unit else (1, 1, 1))
     await shop.node.refresh()
     again = await shop.node.buy(sale, "ann")
-    # What stays sold goes on counting towards the limit.
+    # A unit that stays sold goes on counting towards the limit.
     assert again.status_code == (202 if return_unit else 409)
     provider = Provider()
     await desk(shop, provider).make_due()

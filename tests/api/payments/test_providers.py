@@ -210,7 +210,7 @@ async def test_a_provider_is_not_asked_to_return_what_another_took(
 
 
 class Bank:
-    """What a shop may bring along."""
+    """A provider of a shop's own."""
 
     name = "bank"
     sandbox = False

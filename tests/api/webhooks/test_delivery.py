@@ -1,4 +1,4 @@
-"""What arrives at a shop's receiver: once if nothing goes wrong, and in the order of each order whatever does."""
+"""A shop's receiver gets each event once if nothing goes wrong, and those of an order in their order whatever does."""
 
 import asyncio
 import json

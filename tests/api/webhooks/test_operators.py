@@ -1,4 +1,4 @@
-"""What operators say about webhooks over HTTP, and what they are told."""
+"""Operators manage webhooks over HTTP, and are told what is wrong with them."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What admission promises, on every backend."""
+"""The promises of admission, on every backend."""
 
 import asyncio
 from dataclasses import replace

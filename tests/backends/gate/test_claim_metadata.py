@@ -1,4 +1,4 @@
-"""What a shop says of a claim travels with its order, and changes nothing for the others."""
+"""A shop's metadata about a claim travels with its order, and changes nothing for the others."""
 
 import msgspec
 

@@ -71,7 +71,7 @@ async def test_a_repeated_release_counts_once(gate: Gate, opened: OpenedRound) -
 
 
 async def test_money_that_came_late_does_not_wait(gate: Gate, opened: OpenedRound) -> None:
-    """Who has paid is no hoarder."""
+    """A buyer who has paid is no hoarder."""
     round_ = await opened(make_round(total=1, cool_down_s=LONG_S))
     await lapse(gate, round_, "ann", await buy(gate, round_, "ann"))
     assert await outcomes(gate, round_.ref, [Claim("ann", 1, "late")]) == [Outcome.COOLING_DOWN]

@@ -1,4 +1,4 @@
-"""What a gate promises when the way to it fails."""
+"""The promises of a gate for when the way to it fails."""
 
 import asyncio
 from dataclasses import replace

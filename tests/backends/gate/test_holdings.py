@@ -1,4 +1,4 @@
-"""What one buyer has in many rounds at once: every buyer who opens the list of their orders asks for it."""
+"""The holdings of one buyer in many rounds at once: every buyer who opens the list of their orders asks for them."""
 
 from typing import Any
 

@@ -184,7 +184,7 @@ async def test_the_entry_names_the_item_and_one_without_items_does_not(redis_gat
 
 
 def _as_before(entry: bytes) -> bytes:
-    """What stood in a buyer's record before there were items."""
+    """Returns the record of a buyer as it was written before there were items."""
     order = read_entry(3, "1-1", entry).admission
     assert order is not None
     return f"{order.number.seconds}:{order.number.counter}:1:1:k:1".encode()

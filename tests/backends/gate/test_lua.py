@@ -1,4 +1,4 @@
-"""What the scripts promise beyond the suite: nothing by halves when the server refuses, and their own keys only."""
+"""The scripts promise more than the suite tests: nothing by halves when the server refuses, and their own keys only."""
 
 import asyncio
 import math

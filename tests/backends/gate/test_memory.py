@@ -1,4 +1,4 @@
-"""What the store in memory promises beyond the suite: a test that gives it a clock and a way decides everything."""
+"""The store in memory promises more than the suite tests: a test that gives it a clock and a way decides everything."""
 
 import asyncio
 import copy

@@ -48,7 +48,7 @@ async def test_a_right_that_is_taken_away_leaves_nothing_by_halves(
     more = tuple(each._replace(total=each.total + 2) for each in items)
 
     async def everything() -> tuple[object, ...]:
-        """Of the stream what can be read: an entry that was taken back has left its mark in the dump."""
+        """Reads the stream instead of dumping it: in a dump, an entry that was taken back leaves its mark."""
         of_round = [await client.hgetall(key) for key in (*_keys(round_.ref), keys.days(3), keys.queue(3))]
         return await client.xrange(keys.orders(3)), *of_round
 

@@ -87,7 +87,7 @@ async def test_items_count_all_the_same(gate: Gate, opened: OpenedRound) -> None
 
 @pytest.mark.parametrize("what", ["forgotten", "fenced"])
 async def test_while_a_sibling_is_lost_nothing_is_decided(gate: Gate, opened: OpenedRound, what: str) -> None:
-    """Who has bought there is not known."""
+    """The gate cannot know who has bought in the sibling."""
     first, second = await pair(opened)
     await gate.admit(first.ref, [Claim("ann", 2)])
     held = {"ann": await held_by(gate, first.ref, "ann")}

@@ -38,7 +38,7 @@ def gate(shares: ShareGate) -> SharedGate:
 
 
 class Death(BaseException):
-    """Of a process."""
+    """A process dies."""
 
 
 def lane_ref(round_: Round, place: int) -> RoundRef:
@@ -61,7 +61,7 @@ async def views(gate: ShareGate, round_: Round) -> list[GateView]:
 async def test_a_share_that_has_lost_count_of_what_it_sent_or_got_moves_nothing(
     redis_backend: RedisBackend, lost: str
 ) -> None:
-    """What it has sent it would send again, what it has got would come again."""
+    """It would send again what it has sent, and get again what it has got."""
     shares: ShareGate = redis_backend.gate()
     client: Any = redis_backend.client
     gate = SharedGate(shares)

@@ -1,4 +1,4 @@
-"""What a claim is traced under travels with its order, where an earlier version does not look."""
+"""The trace of a claim travels with its order, in a place where an earlier version does not look."""
 
 import msgspec
 

@@ -57,7 +57,7 @@ async def test_the_service_is_called_as_the_operator_says(monkeypatch: pytest.Mo
 
 
 async def test_a_collector_that_is_silent_costs_spans_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits is bounded, and the end does not wait for it."""
+    """The spans that wait are bounded, and the process does not wait for them at its end."""
     monkeypatch.setattr(tracer_module, "LAST_WORDS_S", 0.1)
     bounds = {"OTEL_BSP_MAX_QUEUE_SIZE": "16", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "16"}
     with collecting(monkeypatch, **bounds, OTEL_EXPORTER_OTLP_TIMEOUT=str(PATIENCE_S)) as collector:
@@ -73,7 +73,7 @@ async def test_a_collector_that_is_silent_costs_spans_and_nothing_else(monkeypat
         assert sending.is_alive()
         collector.answers.set()
         await asyncio.to_thread(sending.join, PATIENCE_S)
-    # What was on its way, and what waited.
+    # The batch that was on its way, and those that waited.
     assert 1 <= len(collector.spans) <= 32
 
 

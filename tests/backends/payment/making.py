@@ -1,4 +1,4 @@
-"""What providers are given in these tests."""
+"""The bills, refunds and notices that providers are given in these tests."""
 
 import time
 from typing import Any

@@ -1,5 +1,5 @@
-"""What stripe-mock does not do: it remembers sessions, refunds and idempotency keys (with what it answered, also if it
-was no), and can be in trouble. What requests have to look like, stripe-mock checks."""
+"""Does what stripe-mock does not: it remembers sessions, refunds and idempotency keys (with its answers, also if they
+were no), and can be in trouble. stripe-mock checks what requests look like."""
 
 import json
 from collections.abc import Mapping

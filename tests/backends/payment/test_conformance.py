@@ -1,4 +1,4 @@
-"""What a provider promises, on all that ship: forged, altered and repeated callbacks, wrong amounts and orders, refunds
+"""A provider's promises, on all that ship: forged, altered and repeated callbacks, wrong amounts and orders, refunds
 asked for twice and in parts, and a payment side that is away, slow, loses its answer, or says no."""
 
 import pytest

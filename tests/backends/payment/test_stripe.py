@@ -76,7 +76,7 @@ async def mocked(stripe_mock: str) -> AsyncIterator[Stripe]:
 async def test_requests_are_as_stripe_wants_them(mocked: Stripe, currency: str, cents: int) -> None:
     made = await mocked.checkout(bill(currency=currency, amount_cents=cents))
     assert made.address.startswith("https://checkout.stripe.com/")
-    # What it says of sessions and refunds is always the same, whatever was asked: here it counts that it answers.
+    # The mock says the same of every session and refund, whatever was asked: here it counts that it answers.
     assert await mocked.call_off(made.ref, ORDER) is None
     capture = Capture(provider="stripe", ref="pi_1", amount_cents=cents, currency=currency)
     assert await mocked.refund(refund("stripe", capture=capture, amount_cents=cents), ORDER) is True

@@ -1,4 +1,4 @@
-"""What a broker can do to us: die, lose a queue, run short of memory, be away from the start."""
+"""A broker can die, lose a queue, run short of memory, or be away from the start."""
 
 import asyncio
 from typing import Any

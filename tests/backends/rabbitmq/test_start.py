@@ -10,7 +10,7 @@ from seckill.backends.rabbitmq.topology import QUORUM, Topology
 from seckill.backends.sql import open_ledger
 from seckill.bootstrap.engine import fingerprint
 from seckill.bootstrap.rabbitmq import open_broker
-from seckill.cli.doctor import _broker
+from seckill.cli.commands.doctor import _broker
 from seckill.errors import SeckillError, StartError
 from seckill.settings import Settings
 from tests.fixtures.rabbitmq import RabbitServer

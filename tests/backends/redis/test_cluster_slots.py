@@ -1,4 +1,4 @@
-"""Who has a slot, by what several nodes of a cluster say."""
+"""The owner of a slot, by what several nodes of a cluster say."""
 
 from typing import Any
 

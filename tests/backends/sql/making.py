@@ -1,4 +1,4 @@
-"""What the tests of the ledger write into it."""
+"""Drafts, admissions and reads for the tests of the ledger."""
 
 import time
 

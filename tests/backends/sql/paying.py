@@ -79,8 +79,8 @@ async def state_of(ledger: SqlLedger, number: OrderNumber) -> OrderState:
 
 
 async def check_money(ledger: SqlLedger) -> None:
-    """What was taken = what is left of the price of paid orders + refunds + what is late and undecided. One capture per
-    order (I14)."""
+    """Checks that money taken = what is left of the price of paid orders + refunds + what is late and undecided, and
+    that each order has one capture (I14)."""
 
     async def total(statement: Any) -> int:
         return int((await rows(ledger, statement))[0][0] or 0)

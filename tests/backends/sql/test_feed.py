@@ -304,7 +304,7 @@ async def seen_by_cursor(ledger: SqlLedger, after: int) -> tuple[set[int], int]:
 
 
 async def seen_by_id(ledger: SqlLedger, after: int) -> tuple[set[int], int]:
-    """What a reader would see that took the ids, which are handed out before the commit, for cursors."""
+    """Reads as one would who took the ids, which are handed out before the commit, for cursors."""
     wanted = select(feed).where(feed.c.id > after, feed.c.type == "order.created").order_by(feed.c.id)
     found = await rows(ledger, wanted)
     return {int(row.numbers.strip("[]")) for row in found}, max([after, *(row.id for row in found)])

@@ -1,5 +1,5 @@
-"""What operators look back at, on every database: each second once, however many write it; coarser with time, never
-wrong."""
+"""The figures that operators look back at, on every database: each second once, however many processes write it;
+coarser with time, never wrong."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a sale sells, whether buyers may know of it, and announcements that are repeated."""
+"""The goods of a sale, whether buyers may know of it, and announcements that are repeated."""
 
 import asyncio
 from dataclasses import replace

@@ -117,7 +117,7 @@ async def test_the_newest_orders_of_a_quiet_sale_beside_a_busy_one(ledger: SqlLe
 
 
 async def test_page_by_page_nothing_is_missing_and_nothing_twice(ledger: SqlLedger) -> None:
-    """Of a sale that repeats, round after round."""
+    """The sale repeats, and its orders are listed round after round."""
     again = Recurrence(repeat="daily", timezone="UTC", begins_ms=draft().begins_ms, window_ms=HOUR_MS)
     sale = await ledger.create_sale(draft(ends_ms=again.begins_ms + HOUR_MS, recurrence=again), lane=3)
     begins_ms = again.begins_ms + 24 * HOUR_MS

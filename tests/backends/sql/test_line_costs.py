@@ -1,4 +1,4 @@
-"""What a line costs does not grow with it: counted in the steps that SQLite takes, which no busy machine changes."""
+"""The cost of a line does not grow with it: counted in the steps that SQLite takes, which no busy machine changes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ async def ledger(sqlite_database: str) -> AsyncIterator[SqlLedger]:
 
 @asynccontextmanager
 async def counted_steps(ledger: SqlLedger) -> AsyncIterator[list[int]]:
-    """Of the one connection that writes."""
+    """Counts the steps of the one connection that writes."""
     steps = [0]
 
     def count() -> int:
@@ -45,7 +45,7 @@ async def line_of(ledger: SqlLedger, people: int) -> Sale:
 
 
 async def cost(ledger: SqlLedger, sale: Sale) -> tuple[int, int]:
-    """Of those who join, and of those who are called and served."""
+    """Counts the steps that it takes to let people join, and to call and serve them."""
     async with counted_steps(ledger) as joining:
         await join(ledger, sale, *[f"late-{number}" for number in range(AT_ONCE)])
     async with counted_steps(ledger) as serving:

@@ -73,7 +73,7 @@ async def record(ledger: SqlLedger, sale: Sale, entries: Sequence[LineEntry]) ->
 
 
 async def serve(ledger: SqlLedger, sale: Sale, units: int) -> list[str]:
-    """Who gets an order."""
+    """Serves the line and returns who got an order."""
     called = await call(ledger, sale, units)
     await record(ledger, sale, called)
     assert await ledger.lines.settle_called(sale.round.id, TOKEN, called, {}) == []

@@ -64,7 +64,7 @@ SHAPE = {
 
 @pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Of a database without tables."""
+    """The address of a database without tables."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.db'}"
     elif request.param == "mariadb":
@@ -97,7 +97,7 @@ def differences(connection: Connection) -> list[Any]:
     otherwise = partial | {f"{name}{OF_ALL}" for name in partial} | {"fk_orders_round_id"}
 
     def is_compared(_: object, name: str | None, kind: str, *__: object) -> bool:
-        """What another database has in its place is passed over: Alembic would miss it."""
+        """Passes over what another database has in its place, because Alembic would miss it."""
         if name is None or name not in otherwise:
             return True
         return name.endswith(OF_ALL) == (connection.dialect.name == "mysql")

@@ -1,4 +1,4 @@
-"""What is particular to MySQL, tried on MariaDB."""
+"""The particulars of MySQL, tried on MariaDB."""
 
 import asyncio
 import contextlib

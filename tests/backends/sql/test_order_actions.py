@@ -42,7 +42,7 @@ async def released(ledger: SqlLedger) -> list[int]:
 
 
 async def check_units(ledger: SqlLedger, round_: Round) -> None:
-    """What is sold is what orders hold, and all the rest was released, once."""
+    """Checks that the units sold are those that orders hold, and that all others were released, once."""
     tally = await ledger.tally(round_.id)
     assert tally is not None
     assert tally.sold == await sold(ledger, round_.id) == tally.unpaid + tally.paid + tally.kept
@@ -212,7 +212,7 @@ async def test_money_that_comes_after_a_refund_goes_back(ledger: SqlLedger) -> N
     assert (await ledger.payments.capture(made.number, capture("second"), 5)).fate is Fate.SURPLUS
     await act(ledger, refunding(made))
     assert (await ledger.payments.capture(made.number, capture("third"), 5)).fate is Fate.REFUNDED
-    # What was said of each stays so.
+    # Each capture keeps the fate that it was told.
     for ref, fate in (("of-1", Fate.SETTLED), ("second", Fate.SURPLUS), ("third", Fate.REFUNDED)):
         repeated = await ledger.payments.capture(made.number, capture(ref), 5)
         assert (repeated.fate, repeated.new) == (fate, False)

@@ -270,7 +270,7 @@ async def test_metadata_is_written_with_its_order_and_the_first_stays(ledger: Sq
 
 
 async def test_remembers_what_an_order_is_traced_under(ledger: SqlLedger) -> None:
-    """What the first has said stays: the webhook of an order that is written twice hangs on the span that wrote it."""
+    """The first trace stays: the webhook of an order that is written twice hangs on the span that wrote it."""
     sale = await ledger.create_sale(draft(), lane=0)
     first, second = (f"00-{'0' * 31}1-{'0' * 15}{n}-01" for n in (1, 2))
     plain, traced = admission(sale.round, 1), structs.replace(admission(sale.round, 2), trace=first)

@@ -1,4 +1,4 @@
-"""What is over for long enough goes, and nothing else does."""
+"""Rows that were over for long enough go, and no others do."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the keeper notes about rounds, and what workers and buyers read."""
+"""The keeper makes notes about rounds, and workers and buyers read them."""
 
 import asyncio
 from dataclasses import replace

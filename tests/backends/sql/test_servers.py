@@ -1,4 +1,4 @@
-"""What PostgreSQL and MariaDB have in common: locks that another session holds, and values that do not fit."""
+"""PostgreSQL and MariaDB alike: locks that another session holds, and values that do not fit."""
 
 from typing import Any
 

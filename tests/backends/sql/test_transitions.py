@@ -1,4 +1,4 @@
-"""What may become of an order stands in the domain, and every way to change one in a database keeps to it."""
+"""The domain says what may become of an order, and every way to change one in a database keeps to it."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""What the ledger keeps of webhooks, on every database: leases, cursors, and the deliveries that wait."""
+"""The ledger keeps leases, cursors and waiting deliveries of webhooks, on every database."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a transport promises, on every backend: each admission at least once, until it is settled."""
+"""The promise of a transport, on every backend: it delivers each admission at least once, until it is settled."""
 
 import asyncio
 

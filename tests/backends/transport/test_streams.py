@@ -1,4 +1,4 @@
-"""What the lane streams promise beyond the suite: a group that was destroyed, and consumers by name."""
+"""The lane streams promise more than the suite tests: a group that was destroyed, and consumers by name."""
 
 import asyncio
 from typing import Any

@@ -317,7 +317,7 @@ async def test_a_keeper_that_dies_in_its_turn_is_told_for(
 async def test_a_keeper_that_is_stopped_waits_for_nobody(
     people: Receiver, boards: tuple[RedisBoard, RedisBoard]
 ) -> None:
-    """Whose turn it is may be a process that is dead."""
+    """The process whose turn it is may be dead."""
     told_by = Alarm(people.url(), board=boards[0])
     await boards[1].turn_to_tell(alarm.key_of("unfit", UNFIT), "a message", "somebody else", 3600.0)
     await told_by.raise_("unfit", UNFIT, lasting=True)

@@ -1,4 +1,4 @@
-"""What the door adds to a claim, in CPU time: microseconds, and no query."""
+"""The door adds microseconds of CPU time to a claim, and no query."""
 
 import time
 from array import array

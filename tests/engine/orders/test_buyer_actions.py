@@ -1,4 +1,4 @@
-"""What buyers do to their orders, apart from the database."""
+"""Buyers pay and cancel their orders, apart from the database."""
 
 from dataclasses import replace
 from typing import Any

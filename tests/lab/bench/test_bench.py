@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from seckill.cli.bench import bench
+from seckill.cli.commands.bench import bench
 from seckill.domain.sale import Confirm
 from seckill.errors import StartError
 from seckill.lab.bench import claim_lines, gateway, measures, runner

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from seckill.cli import main
-from seckill.cli.chaos import _progress
+from seckill.cli.commands.chaos import _progress
 from seckill.lab.chaos.place import Wanted
 from seckill.lab.chaos.runner import Run
 from seckill.lab.chaos.servers.postgres import find_postgres

@@ -1,4 +1,4 @@
-"""What is judged: a flaw in the evidence turns its check red, and nothing else does."""
+"""The judgement of a run: a flaw in the evidence turns its check red, and no other."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -228,7 +228,7 @@ def never_get_a_yes(evidence: Evidence) -> None:
 
 
 def forge(evidence: Evidence) -> None:
-    """What arrives instead of an event is not an event."""
+    """A delivery that is not signed is no event."""
     evidence.arrivals[PAID] = replace(evidence.arrivals[PAID], genuine=False)
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from seckill.cli.chaos import _print
+from seckill.cli.commands.chaos import _print
 from seckill.lab.chaos.document import document, verdict
 from seckill.lab.chaos.evidence import Evidence
 from seckill.lab.chaos.judgement import judge

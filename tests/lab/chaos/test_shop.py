@@ -1,4 +1,4 @@
-"""What the shop of a run is told, by a real API and a real keeper, and what becomes of it in the books."""
+"""The shop of a run hears of its orders from a real API and a real keeper, and keeps books of them."""
 
 import time
 from contextlib import AsyncExitStack
@@ -57,8 +57,8 @@ async def live(node: Node) -> Demanded:
 
 
 async def told(redis_url: str, database: str, planted: Executable | None = None) -> tuple[Evidence, Demanded]:
-    """What the shop has seen when all is over, and what it had to see of the orders. One of its two API processes is
-    not there."""
+    """Returns what the shop has seen when all is over, and what it had to see of the orders. One of its two API
+    processes is not there."""
     settings = replace(settings_of_a_node(redis_url, database), webhook_private="on")
     evidence = Evidence()
     receiver = WebhookReceiver(evidence.arrivals, time.monotonic, seed=1)

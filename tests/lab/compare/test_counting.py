@@ -1,4 +1,4 @@
-"""What is counted, and what the report says of it."""
+"""The counts of a run, and what the report says of them."""
 
 import re
 

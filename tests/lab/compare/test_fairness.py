@@ -1,4 +1,4 @@
-"""What is said of who got a unit: each figure against a crowd of which it is known."""
+"""The report says who got a unit: each figure is compared with a crowd of which it is known."""
 
 from seckill.lab.compare.bot_crowd import BotCrowd, Guest, bot_crowd
 from seckill.lab.compare.fairness import fairness
@@ -8,7 +8,7 @@ BOT = [Guest(f"b{number}", is_bot=True, comes_s=-1, presses_s=0) for number in r
 
 
 def test_the_earlier_and_the_faster() -> None:
-    """Who came later pressed faster: 10 s after the start all of them."""
+    """Buyers who came later pressed faster: all of them pressed 10 s after the start."""
     crowd = BotCrowd(PEOPLE, BOT)
     early = fairness(crowd, ["p0", "p1", "b0"])
     assert (early.earlier_first, early.faster_first) == (1.0, 0.0)

@@ -19,7 +19,7 @@ from tests.fixtures.rabbitmq import RabbitServer
 STOCK = 40
 BUYERS = 100
 RUN_WITHIN_S = 850
-# What needs a database with many writers to be shown on; the rest is the same on both.
+# These need a database with many writers to show it; the rest is the same on both.
 ON_POSTGRES = "sync-naive,sync-cas,sync-guarded,engine"
 
 Found = dict[str, Any]

@@ -1,4 +1,4 @@
-"""What a press costs each part, and what a larger crowd needs by that."""
+"""The cost of a press for each part, and what a larger crowd needs by that."""
 
 import json
 import re
@@ -136,7 +136,7 @@ def test_the_table_in_the_docs_is_this_functions(page: str) -> None:
 
 
 def test_how_far_the_model_is_off_is_what_its_table_says() -> None:
-    """Of each row: the parts add up, the law of the page predicts so much, and that is off by so much."""
+    """In each row the parts add up, the law of the page gives the prediction, and the error is the difference."""
     text = (DOCS / "capacity.md").read_text()
     law = [(float(claim), float(call)) for claim, call in re.findall(r"\| (\d+) \+ (\d+) / B µs", text)]
     assert [round(claim + call / PLANNED_BATCH) for claim, call in law] == [67, 18, 45]

@@ -20,7 +20,7 @@ SLOW = {"waits": buckets(ms_3000=100)}
 @pytest.mark.parametrize(
     ("told", "figures", "full"),
     [
-        # What was seen of the crowd, what the parts tell, and who was full.
+        # How the crowd fared, what the parts report, and which of them was full.
         (SLOW, {"api": 0.97}, Bottleneck.API),
         (SLOW, {"gate_busiest": 0.95}, Bottleneck.GATE),
         (SLOW, {"gate_busiest": 0.95, "api": 0.97}, Bottleneck.GATE),  # the API waits for it, and for itself

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from seckill.cli.rehearse import _print
+from seckill.cli.commands.rehearse import _print
 from seckill.client.documents import Sale
 from seckill.lab.rehearsal.crowd import HABITS
 from seckill.lab.rehearsal.deployment import Deployment, sales_near

@@ -1,4 +1,4 @@
-"""What the proxy does to connections, each with a look at whether it did it."""
+"""The proxy disturbs connections; each test looks whether it really did."""
 
 import asyncio
 from collections.abc import AsyncIterator

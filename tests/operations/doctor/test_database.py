@@ -1,4 +1,4 @@
-"""What the doctor says of databases."""
+"""The doctor's advice about databases."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What the doctor says of Valkey and Redis, and what a user of theirs has to be allowed."""
+"""The doctor's advice about Valkey and Redis, and about the rights of a user there."""
 
 import time
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Whose word about traces counts."""
+"""Operators decide which claims are traced, and nobody else does."""
 
 from ipaddress import ip_network
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""What we use of uvicorn's insides: each name, in one file. An unknown version is judged by this list."""
+"""Every name of uvicorn's insides that we use stands in one file. An unknown version is judged by this list."""
 
 import ast
 import asyncio
@@ -40,8 +40,8 @@ USED: dict[type, set[str]] = {
         *("started", "startup"),
     },
 }
-# What those who build on the adapter may use of it although it is not the adapter's own: an asyncio protocol's wire and
-# loop, the parser's calls, and what the server calls when it stops.
+# Those who build on the adapter may use these although they are not its own: an asyncio protocol's wire and loop, the
+# parser's calls, and what the server calls when it stops.
 PASSED_ON = {"loop", "transport", "shutdown"}
 PASSED_ON |= {"on_message_begin", "on_headers_complete", "on_body", "on_message_complete"}
 
@@ -77,7 +77,7 @@ def test_a_name_that_is_gone_is_said_in_one_sentence() -> None:
 
 
 def own_names() -> set[str]:
-    """What the adapter offers under names that uvicorn does not have there."""
+    """Returns the names that the adapter offers and that uvicorn does not have there."""
     kinds = (adapter.HttpConnection, adapter.WebSocketConnection, adapter.HttpServer)
     return {name for kind in kinds for name in vars(kind).keys() - names_of(kind.__bases__[0])}
 

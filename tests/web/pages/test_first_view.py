@@ -1,4 +1,4 @@
-"""What the server draws of a page, before any script."""
+"""The server draws the first view of a page, before any script."""
 
 import html
 import json

@@ -31,7 +31,7 @@ OURS = ClientAddresses([ip_network("10.0.0.0/8"), ip_network("fd00::/8")])
         ("10.0.0.1", [("forwarded", 'for=1.2.3.4, for="[2001:db8::5]:80";proto=https')], "2001:db8::5"),
         ("10.0.0.1", [("forwarded", "proto=https;For=203.0.113.1;by=10.0.0.1")], "203.0.113.1"),
         ("10.0.0.1", [("forwarded", "for=unknown")], "10.0.0.1"),
-        # What a client has left open does not swallow what the proxy adds behind it, or in a line of its own.
+        # A quotation mark that a client left open swallows nothing that the proxy adds, there or in a line of its own.
         ("10.0.0.1", [("forwarded", 'for=", for="[2001:db8::5]"')], "2001:db8::5"),
         ("10.0.0.1", [("forwarded", 'for="'), ("forwarded", 'for="[2001:db8::5]";proto=https')], "2001:db8::5"),
         ("10.0.0.1", [("forwarded", 'for="1.2.3.4, for=6.6.6.6", for="203.0.113.1", for=10.0.0.9')], "203.0.113.1"),

@@ -1,4 +1,4 @@
-"""What people are told about a field that is wrong."""
+"""People are told which field is wrong, and why."""
 
 import msgspec
 import pytest

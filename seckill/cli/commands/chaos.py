@@ -14,8 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from seckill.audit.report import Verdict
 from seckill.cli.async_command import run, until_stopped
-from seckill.cli.audit import COLOURS, EXIT, WORDS
 from seckill.cli.command_settings import environment
+from seckill.cli.commands.audit import COLOURS, EXIT, WORDS
 from seckill.cli.folder_argument import make_folder
 from seckill.cli.output import console, print_json, table
 from seckill.cli.parameters import AsJson, Whole

@@ -12,8 +12,8 @@ from seckill.audit.document import Teller
 from seckill.bootstrap.engine import open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.cli.async_command import run, until_stopped
-from seckill.cli.audit import EXIT, show
 from seckill.cli.command_settings import environment, with_data_folder
+from seckill.cli.commands.audit import EXIT, show
 from seckill.cli.output import console, print_json
 from seckill.cli.parameters import AsJson
 from seckill.loops import Stop
