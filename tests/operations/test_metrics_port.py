@@ -91,9 +91,9 @@ def test_clients_beyond_the_places_are_turned_away_and_the_others_are_answered(m
         for _ in range(2):
             stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         assert get(port, "/metrics")[0] == 200
-        with socket.create_connection(("127.0.0.1", port)):
-            with pytest.raises((ConnectionError, http.client.HTTPException)):
-                get(port, "/metrics")
+        turned_away = pytest.raises((ConnectionError, http.client.HTTPException))
+        with socket.create_connection(("127.0.0.1", port)), turned_away:
+            get(port, "/metrics")
         until_answered(port)
 
 

@@ -216,7 +216,7 @@ async def without_goodbyes(server: PostgresServer) -> AsyncIterator[str]:
 async def test_a_connection_that_the_server_ends_while_it_is_made(
     own_ledger: SqlLedger, own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the database that is away, and no mistake of ours: a buyer is not told 500, and no loop logs a traceback."""
+    """The database is away. It is no error of ours: a buyer is not told 500, and no loop logs a traceback."""
     execute = postgres._Connection.execute
 
     async def late(connection: asyncpg.Connection, *arguments: object) -> object:
