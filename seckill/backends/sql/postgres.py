@@ -199,6 +199,9 @@ class PostgresDatabase:
         behind = told and told.__cause__
         if isinstance(behind, asyncpg.ClientConfigurationError):
             return ErrorMeaning.UNSUITABLE
+        # An operator has changed a table, and the driver has prepared the statement for how it was before.
+        if isinstance(behind, asyncpg.InvalidCachedStatementError):
+            return ErrorMeaning.COLLIDED
         # The server is ending the connection, and has said so but not hung up yet. On a connection that is being made,
         # SQLAlchemy does not recognise this.
         if isinstance(behind, asyncpg.InternalClientError):

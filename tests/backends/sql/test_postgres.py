@@ -9,7 +9,7 @@ from sqlalchemy import event, make_url, text
 from seckill.backends.sql import SqlLedger, open_ledger, postgres
 from seckill.backends.sql import ledger as sql
 from seckill.backends.sql.migration import migrate
-from seckill.backends.sql.transactions import edge
+from seckill.backends.sql.transactions import LedgerCollided, edge
 from seckill.errors import LedgerRefused, LedgerUnavailable, StartError
 from tests.backends.sql.looking import counts, rows, write
 from tests.backends.sql.making import admission, draft
@@ -241,6 +241,20 @@ async def test_a_connection_that_the_server_ends_while_it_is_made(
         monkeypatch.undo()
         assert await ledger.sales() == []
         await ledger.close()
+
+
+async def test_a_table_that_is_changed_while_it_is_in_use(ledger: SqlLedger, own_postgres_database: str) -> None:
+    """Statements that were prepared before have to be prepared once more. That is no error of ours."""
+    known = text("SELECT user_id FROM orders")
+    with pytest.raises(LedgerCollided, match="cached statement plan is invalid"):
+        async with edge(ledger.database, PATIENCE_S), ledger.database.readers.connect() as connection:
+            await connection.execute(known)
+            other = await asyncpg.connect(own_postgres_database)
+            await other.execute("ALTER TABLE orders ALTER COLUMN user_id TYPE char(300)")
+            await other.close()
+            await connection.execute(known)
+    async with edge(ledger.database, PATIENCE_S), ledger.database.readers.connect() as connection:
+        await connection.execute(known)
 
 
 async def test_a_standby_is_waited_for(ledger: SqlLedger, own_postgres_database: str) -> None:
