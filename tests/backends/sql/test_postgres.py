@@ -246,13 +246,14 @@ async def test_a_connection_that_the_server_ends_while_it_is_made(
 async def test_a_table_that_is_changed_while_it_is_in_use(ledger: SqlLedger, own_postgres_database: str) -> None:
     """Statements that were prepared before have to be prepared once more. That is no error of ours."""
     known = text("SELECT user_id FROM orders")
-    with pytest.raises(LedgerCollided, match="cached statement plan is invalid"):
-        async with edge(ledger.database, PATIENCE_S), ledger.database.readers.connect() as connection:
-            await connection.execute(known)
-            other = await asyncpg.connect(own_postgres_database)
-            await other.execute("ALTER TABLE orders ALTER COLUMN user_id TYPE char(300)")
-            await other.close()
-            await connection.execute(known)
+    async with ledger.database.readers.connect() as connection:
+        await connection.execute(known)
+        other = await asyncpg.connect(own_postgres_database)
+        await other.execute("ALTER TABLE orders ALTER COLUMN user_id TYPE char(300)")
+        await other.close()
+        with pytest.raises(LedgerCollided, match="cached statement plan is invalid"):
+            async with edge(ledger.database, PATIENCE_S):
+                await connection.execute(known)
     async with edge(ledger.database, PATIENCE_S), ledger.database.readers.connect() as connection:
         await connection.execute(known)
 
