@@ -18,6 +18,8 @@ BACKOFF_S_MIN = 0.1
 BACKOFF_S_MAX = 2.0
 # A step that ran for this long was well until then: what ends it is a new outage.
 WELL_S = 5.0
+# An error that nobody expects is logged with its traceback, and while it lasts, again after this time.
+TOLD_AGAIN_S = 60.0
 
 
 class Stop:
@@ -76,6 +78,22 @@ def _noted(name: str, *, lasting: bool) -> Iterator[None]:
         _running.pop(step, None)
 
 
+class _Told:
+    """The error that was logged last: seventeen loops try again and again, and each traceback is a hundred lines."""
+
+    def __init__(self) -> None:
+        self._words = ""
+        self._at_s = 0.0
+
+    def is_news(self, error: Exception) -> bool:
+        """Whether it is another error than the last one, or it was told long ago. Counts as told from now on."""
+        words, now_s = repr(error), time.monotonic()
+        if words == self._words and now_s - self._at_s < TOLD_AGAIN_S:
+            return False
+        self._words, self._at_s = words, now_s
+        return True
+
+
 async def repeat(
     name: str,
     step: Callable[[], Awaitable[object]],
@@ -91,6 +109,7 @@ async def repeat(
     `idle_s`: in the place of `every_s` after a step that says that there was nothing to do, if that is longer."""
     backoff_s = BACKOFF_S_MIN
     failing = False
+    told = _Told()
     while not stop.is_set():
         began_s = time.monotonic()
         try:
@@ -100,7 +119,8 @@ async def repeat(
             if time.monotonic() - began_s > WELL_S:
                 failing, backoff_s = False, BACKOFF_S_MIN
             if not isinstance(error, SeckillError):
-                log.exception("a step of the loop failed", loop=name)
+                if told.is_news(error):
+                    log.exception("a step of the loop failed", loop=name)
             elif not failing:  # once for each outage, not once for each try
                 log.warning("waiting", loop=name, reason=str(error))
             failing = True
@@ -109,6 +129,7 @@ async def repeat(
             continue
         if failing:
             log.info("going on", loop=name)
+            told = _Told()
         if once:
             return
         failing = False

@@ -1,22 +1,30 @@
 """Metrics and health on a port of their own, for Prometheus and for probes that have no key. Every role can have one,
 even those without an API.
 
-It is a separate port, so that a firewall can tell it from the API. It answers one request after another in a thread of
-its own, so a client that asks all day takes nothing from a sale.
+It is a separate port, so that a firewall can tell it from the API. It answers one request after another, beside the
+role's own thread, so a client that asks all day takes nothing from a sale. It reads several requests at once: otherwise
+one slow client would keep all others waiting, among them the probes that decide whether a role is killed.
 """
 
 import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Protocol
+from socketserver import ThreadingMixIn
+from typing import Any, Protocol
 
 from seckill.errors import StartError
 from seckill.settings import Settings
 from seckill.telemetry import Exposition, media_type
 
+# How long a whole request may take to arrive. A client that takes longer is cut off.
 READ_WITHIN_S = 2.0
+# More clients than this are turned away until others have gone.
+CLIENTS_MAX = 32
+
+_TEXT = "text/plain; charset=utf-8"
 
 
 class HealthAnswer(Protocol):
@@ -32,14 +40,30 @@ class Asked(Protocol):
     def readiness(self) -> HealthAnswer: ...
 
 
-class _Server(HTTPServer):
+class _Server(ThreadingMixIn, HTTPServer):
     allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = CLIENTS_MAX
 
     def __init__(self, host: str, port: int, exposition: Exposition, vitals: Asked) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.exposition = exposition
         self.vitals = vitals
+        self.turn = threading.Lock()  # held while a request is answered
+        self._places = threading.BoundedSemaphore(CLIENTS_MAX)
         super().__init__((host, port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignores clients that hang up."""
@@ -49,12 +73,38 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     timeout = READ_WITHIN_S
 
+    def handle(self) -> None:
+        # The timeout above begins anew with every byte, so it alone would let a client send for ever.
+        self._reading = threading.Timer(READ_WITHIN_S, self._cut)
+        self._reading.daemon = True
+        self._reading.start()
+        try:
+            super().handle()
+        finally:
+            self._reading.cancel()
+
+    def _cut(self) -> None:
+        with contextlib.suppress(OSError):  # it is gone already
+            self.connection.shutdown(socket.SHUT_RDWR)
+
     def do_GET(self) -> None:
-        status, kind, body = self._answer(self.path.partition("?")[0])
+        self._reading.cancel()
+        with self.server.turn:
+            status, kind, body = self._answer(self.path.partition("?")[0])
+        self._send(status, kind, body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """For requests that are not GET, or are none at all."""
+        self.close_connection = True
+        self.request_version = self.protocol_version  # otherwise what is no HTTP is answered without headers
+        self._send(code, _TEXT, f"{HTTPStatus(code).phrase}.\n".encode())
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
         self.wfile.write(body)
 
@@ -66,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path in ("/healthz", "/readyz"):
             report = vitals.health() if path == "/healthz" else vitals.readiness()
             return 200 if report.good else 503, "application/json", report.body()
-        return 404, "text/plain; charset=utf-8", b"Figures are at /metrics, a role's health at /healthz and /readyz.\n"
+        return 404, _TEXT, b"Figures are at /metrics, a role's health at /healthz and /readyz.\n"
 
     def version_string(self) -> str:
         return "seckill"

@@ -24,6 +24,20 @@ MUTANTS = (
         caught_by="tests/backends/sql/test_mysql.py::test_a_server_that_may_lose_what_it_has_committed_is_not_written_to[0]",
     ),
     Mutant(
+        name="A connection that the server ends while it is made is an error of ours",
+        trap="ours",
+        path="backends/sql/postgres.py",
+        edits={"if isinstance(behind, asyncpg.InternalClientError):": "if False:"},
+        caught_by="tests/backends/sql/test_postgres.py::test_a_connection_that_the_server_ends_while_it_is_made",
+    ),
+    Mutant(
+        name="A statement that was prepared before its table was changed is an error of ours",
+        trap="ours",
+        path="backends/sql/postgres.py",
+        edits={"if isinstance(behind, asyncpg.InvalidCachedStatementError):": "if False:"},
+        caught_by="tests/backends/sql/test_postgres.py::test_a_table_that_is_changed_while_it_is_in_use",
+    ),
+    Mutant(
         name="A database in which most names cannot be written is taken",
         trap="ours",
         path="backends/sql/postgres.py",

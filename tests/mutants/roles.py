@@ -13,6 +13,27 @@ FAILURES = "engine/orders/dead_letters.py"
 
 MUTANTS = (
     Mutant(
+        name="One slow client keeps all probes of a role waiting",
+        trap="S20",
+        path="operations/metrics_port.py",
+        edits={"class _Server(ThreadingMixIn, HTTPServer):": "class _Server(HTTPServer):"},
+        caught_by="tests/operations/test_metrics_port.py::test_a_slow_client_holds_up_no_probe_and_is_cut_off",
+    ),
+    Mutant(
+        name="A client that goes on sending is never cut off from the figures",
+        trap="S20",
+        path="operations/metrics_port.py",
+        edits={"        self._reading.start()\n": ""},
+        caught_by="tests/operations/test_metrics_port.py::test_a_slow_client_holds_up_no_probe_and_is_cut_off",
+    ),
+    Mutant(
+        name="An error that lasts is logged with every try",
+        trap="ours",
+        path="loops.py",
+        edits={"                if told.is_news(error):": "                if True:"},
+        caught_by="tests/test_loops.py::test_an_error_that_lasts_is_logged_once_and_so_is_its_end",
+    ),
+    Mutant(
         name="Entries are acknowledged before they are written",
         trap="F14",
         path=WORKER,

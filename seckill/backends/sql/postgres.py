@@ -196,8 +196,16 @@ class PostgresDatabase:
 
     def verdict(self, error: Exception) -> ErrorMeaning | None:
         told = error.orig if isinstance(error, DBAPIError) else error
-        if isinstance(told and told.__cause__, asyncpg.ClientConfigurationError):
+        behind = told and told.__cause__
+        if isinstance(behind, asyncpg.ClientConfigurationError):
             return ErrorMeaning.UNSUITABLE
+        # An operator has changed a table, and the driver has prepared the statement for how it was before.
+        if isinstance(behind, asyncpg.InvalidCachedStatementError):
+            return ErrorMeaning.COLLIDED
+        # The server is ending the connection, and has said so but not hung up yet. On a connection that is being made,
+        # SQLAlchemy does not recognise this.
+        if isinstance(behind, asyncpg.InternalClientError):
+            return ErrorMeaning.UNAVAILABLE
         code = getattr(told, "sqlstate", None) or ""
         if code.startswith(_UNAVAILABLE):
             return ErrorMeaning.UNAVAILABLE

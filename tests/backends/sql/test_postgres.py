@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Iterator
 
 import asyncpg
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, make_url, text
 
-from seckill.backends.sql import SqlLedger, open_ledger
+from seckill.backends.sql import SqlLedger, open_ledger, postgres
 from seckill.backends.sql import ledger as sql
 from seckill.backends.sql.migration import migrate
-from seckill.backends.sql.transactions import edge
+from seckill.backends.sql.transactions import LedgerCollided, edge
 from seckill.errors import LedgerRefused, LedgerUnavailable, StartError
 from tests.backends.sql.looking import counts, rows, write
 from tests.backends.sql.making import admission, draft
@@ -187,6 +187,75 @@ async def test_a_connection_that_breaks_at_work(ledger: SqlLedger) -> None:
             await connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
     assert raised.value.__cause__ is not None
     await ledger.ping()
+
+
+@contextlib.asynccontextmanager
+async def without_goodbyes(server: PostgresServer) -> AsyncIterator[str]:
+    """An address at which everything that the server says arrives, but not that it has hung up."""
+    there = make_url(server.url("postgres"))
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        of_server, to_server = await asyncio.open_connection(there.host, there.port)
+        answers = asyncio.create_task(pass_on(of_server, writer))
+        with contextlib.suppress(ConnectionError):
+            await pass_on(reader, to_server)
+        answers.cancel()
+        to_server.close()
+        writer.close()
+
+    relay = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with relay:
+        port = relay.sockets[0].getsockname()[1]
+        yield there.set(host="127.0.0.1", port=port).render_as_string(hide_password=False)
+
+
+async def test_a_connection_that_the_server_ends_while_it_is_made(
+    own_ledger: SqlLedger, own_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is away. It is no error of ours: a buyer is not told 500, and no loop logs a traceback."""
+    execute = postgres._Connection.execute
+
+    async def late(connection: asyncpg.Connection, *arguments: object) -> object:
+        own_server.execute(f"SELECT pg_terminate_backend({connection.get_server_pid()}, 10000)")
+        async with asyncio.timeout(PATIENCE_S):
+            while True:  # until the driver has read why
+                await asyncio.sleep(0.01)
+                try:
+                    await execute(connection, *arguments)
+                except asyncpg.AdminShutdownError:
+                    continue
+
+    async with without_goodbyes(own_server) as url:
+        ledger = open_ledger(url)
+        await ledger.ping()
+        await ledger.close()
+        monkeypatch.setattr(postgres._Connection, "execute", late)
+        ledger = open_ledger(url)
+        with pytest.raises(LedgerUnavailable, match="another operation") as raised:
+            await ledger.sales()
+        assert raised.value.__cause__ is not None
+        monkeypatch.undo()
+        assert await ledger.sales() == []
+        await ledger.close()
+
+
+async def test_a_table_that_is_changed_while_it_is_in_use(ledger: SqlLedger, own_postgres_database: str) -> None:
+    """Statements that were prepared before have to be prepared once more. That is no error of ours."""
+    known = text("SELECT user_id FROM orders")
+    async with ledger.database.readers.connect() as connection:
+        await connection.execute(known)
+        other = await asyncpg.connect(own_postgres_database)
+        await other.execute("ALTER TABLE orders ALTER COLUMN user_id TYPE char(300)")
+        await other.close()
+        with pytest.raises(LedgerCollided, match="cached statement plan is invalid"):
+            async with edge(ledger.database, PATIENCE_S):
+                await connection.execute(known)
+    async with edge(ledger.database, PATIENCE_S), ledger.database.readers.connect() as connection:
+        await connection.execute(known)
 
 
 async def test_a_standby_is_waited_for(ledger: SqlLedger, own_postgres_database: str) -> None:
