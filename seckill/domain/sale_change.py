@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from seckill.domain.door import Door
 from seckill.domain.goods import GoodsValue
+from seckill.domain.line import LineOrder
 from seckill.domain.money import WORTH_CENTS_MAX
 from seckill.domain.sale import UNITS_MAX, Round, RoundStatus, Sale, SaleChange
 from seckill.errors import NotPossible
@@ -14,6 +15,8 @@ from seckill.errors import NotPossible
 _CHANGEABLE = ("total", "limit_per_buyer", "cool_down_s", "begins_ms", "ends_ms", "status", "early_s")
 _ALSO_LATER = ("limit_per_buyer", "cool_down_s", "early_s")
 _OF_ITEM = ("title", "external_id", "image")
+# "Draw now" may be a moment ago when it arrives, and by another clock. A time before that is a slip.
+_DRAW_NOW_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ def decide(
     if different:
         _check(sale.round, after, now_ms)
         _check_neighbours(after, before, following)
+        _check_draw(sale, after, now_ms)
     if "total" in different:
         _check_worth(sale, after)
     if change.status is RoundStatus.PAUSED and sale.round.audit_epoch is not None:
@@ -145,6 +149,21 @@ def _check(before: Round, after: Round, now_ms: int) -> None:
         raise NotPossible("The sale has begun, so its beginning cannot change any more: pause or close it instead.")
     if after.ends_ms <= after.begins_ms:
         raise NotPossible("A sale must end after it begins: move its end as well.")
+
+
+def _check_draw(sale: Sale, after: Round, now_ms: int) -> None:
+    moved = sale.door.line.order is LineOrder.DRAW and after.begins_ms != sale.round.begins_ms
+    if moved and after.begins_ms < now_ms - _DRAW_NOW_MS:
+        raise NotPossible(
+            "A draw cannot be made in the past: its list would be closed at once, before others can join."
+        )
+
+
+def may_be_published(sale: Sale, entries: int, now_ms: int) -> bool:
+    """Whether people can still come to its units as it says. A draw that was due while the sale was hidden, with no one
+    in it, is over. `entries`: all that were ever in the round's line."""
+    is_draw = sale.door.line.order is LineOrder.DRAW and sale.recurrence is None
+    return entries > 0 or not is_draw or now_ms < sale.round.begins_ms
 
 
 def _check_worth(sale: Sale, after: Round) -> None:

@@ -108,9 +108,10 @@ async def test_a_response_of_the_service_is_worth_a_pass_once(settings: Settings
         given = await ask(node, sale, "ann", response="good-1", ticket=ticket)
         assert given.status_code == 201, given.text
         assert await press(node, sale, "ann", given.json()["pass"]) == 202
-        for user, response in (("ann", "good-1"), ("ann", "bad"), ("bob", "good-2")):
+        at_fault = {("ann", "good-1"): "response", ("ann", "bad"): "response", ("bob", "good-2"): "ticket"}
+        for (user, response), field in at_fault.items():
             refused = await ask(node, sale, user, response=response, ticket=ticket)
-            assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "response")
+            assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
         fields = parse_qs(service.bodies[0])
         assert (fields["secret"], fields["response"], fields["remoteip"]) == ([SECRET], ["good-1"], ["127.0.0.1"])
         assert len(service.bodies) == 3, "bob has no ticket, so the service is not asked"

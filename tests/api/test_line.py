@@ -176,6 +176,23 @@ async def test_a_waiting_list_begins_when_all_is_sold(node: Node, keeper: Keepin
     assert (await look(node, second, "cid"))["state"] == "waiting"
 
 
+async def test_nobody_waits_while_units_still_go_to_whoever_presses(node: Node, keeper: Keeping) -> None:
+    """As if the process that opened the line were killed before it told the gate: the next to take an entry does."""
+    sale = await node.create(units=1, waiting_list=True)
+    bought = (await node.buy(sale, "ann")).json()
+    await node.work()
+    [known] = await node.engine.ledger.sales()
+    assert await node.engine.ledger.lines.open_line(known.id, known.round.id) is not None
+    await node.refresh()
+    first = await joined(node, sale, "bob")
+    cancelled = await node.http.post(f"/v1/orders/{bought['order_id']}/cancel", headers=buyer("ann"))
+    assert cancelled.status_code == 200
+    await keeper.use.release_desk.relay()
+    assert (await node.buy(sale, "eve")).json()["code"] == "join_the_line"
+    await keeper.serve()
+    assert (await look(node, first, "bob"))["state"] == "served"
+
+
 async def test_when_no_unit_can_come_back_those_who_wait_are_told(node: Node, keeper: Keeping) -> None:
     sale = await node.create(units=1, order="arrival", price_cents=0)
     entries = {user: await joined(node, sale, user) for user in ("ann", "bob")}

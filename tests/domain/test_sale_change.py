@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from seckill.domain.door import OPEN_DOOR, Door
+from seckill.domain.line import LineOrder, LineRules
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import UNITS_MAX, RoundStatus, Sale, SaleChange
 from seckill.domain.sale_change import decide, may_go_on
@@ -50,6 +52,18 @@ def test_only_what_is_different_is_changed() -> None:
 def test_what_is_not_possible(round_: dict[str, Any], change: SaleChange, now_ms: int, because: str) -> None:
     with pytest.raises(NotPossible, match=because):
         decide(sale(**round_), change, now_ms)
+
+
+def test_a_draw_is_not_moved_into_the_past() -> None:
+    """Its list would be closed at once, for those who would have joined by the time that was announced."""
+    minute = 60_000
+    draw = replace(sale(begins_ms=9 * minute, ends_ms=20 * minute), door=Door(line=LineRules(order=LineOrder.DRAW)))
+    with pytest.raises(NotPossible, match="cannot be made in the past"):
+        decide(draw, SaleChange(begins_ms=3 * minute - 1), now_ms=4 * minute)
+    now = decide(draw, SaleChange(begins_ms=3 * minute), now_ms=4 * minute)
+    assert now.round == {"begins_ms": 3 * minute}, "now, as it arrives"
+    pressed = decide(replace(draw, door=OPEN_DOOR), SaleChange(begins_ms=0), now_ms=4 * minute)
+    assert pressed.round == {"begins_ms": 0}, "who presses misses nothing"
 
 
 def test_all_units_cost_no_more_together_than_can_be_added_up() -> None:

@@ -128,6 +128,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "test_who_is_on_the_list_of_a_draw_keeps_their_name_until_it_is_made[sqlite]",
     ),
     Mutant(
+        name="Who is on the list of a draw is renamed while another keeper reads it",
+        trap="ours",
+        path="backends/sql/buyer_data.py",
+        edits={"or_(line_entries.c.place.is_(None), line_entries.c.place > 0)": "line_entries.c.place.is_(None)"},
+        caught_by="tests/backends/sql/test_lines.py::"
+        "test_who_is_on_the_list_of_a_draw_keeps_their_name_until_it_is_made[sqlite]",
+    ),
+    Mutant(
         name="A buyer who was erased is still on the lists",
         trap="ours",
         path="backends/sql/audience.py",

@@ -410,4 +410,25 @@ MUTANTS = (
         edits={"        if ctx.line.rate.wait_s(address, time.monotonic()):\n            return False\n": ""},
         caught_by=f"{_WAYS}::test_one_address_joins_as_often_as_it_may_whichever_way[bytes]",
     ),
+    Mutant(
+        name="Who waits believes that the gate has heard of the line",
+        trap="ours",
+        path="engine/line/joining.py",
+        edits={"(sale.door.line.draws or sale.round.id in self._opened)": "True"},
+        caught_by=f"{_API}::test_nobody_waits_while_units_still_go_to_whoever_presses",
+    ),
+    Mutant(
+        name="A slip closes the list of a draw",
+        trap="ours",
+        path="domain/sale_change.py",
+        edits={"    if moved and after.begins_ms <": "    if moved and after.ends_ms <"},
+        caught_by="tests/domain/test_sale_change.py::test_a_draw_is_not_moved_into_the_past",
+    ),
+    Mutant(
+        name="A draft is published whose draw is over",
+        trap="ours",
+        path="domain/sale_change.py",
+        edits={"    return entries > 0 or not is_draw": "    return entries >= 0 or not is_draw"},
+        caught_by=f"{_SQL}::test_a_draft_whose_draw_is_over_is_not_published[sqlite]",
+    ),
 )

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, Table, case, or_, select, update
+from sqlalchemy import ColumnElement, Select, Table, and_, case, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql.audience import listed, strike
 from seckill.backends.sql.database import AnyRow, AnySelect, Database
-from seckill.backends.sql.line_tables import STATES, line_entries
+from seckill.backends.sql.line_tables import STATES, line_entries, lines
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.sales import lock_catalogue, to_rounds
 from seckill.backends.sql.tables import (
@@ -123,8 +123,10 @@ async def _hindrances(connection: AsyncConnection, user: str) -> list[Hindrance]
     open_letter = dead_letters.c.state.in_([LetterState.RETRYING, LetterState.DEAD])
     undecided = select(orders.c.sale_id, orders.c.id).join(payments, payments.c.order_id == orders.c.id)
     # The list of a draw is read by names, in portions: a name that changes meanwhile would be read twice or never.
-    # Buyers who have left since the list was closed are still on it until places are given.
-    in_draw = line_entries.c.place.is_(None)
+    # Buyers who have left since the list was closed are still on it, and while places are being given, another keeper
+    # may be reading it, or the next one after a crash.
+    on_list = or_(line_entries.c.place.is_(None), line_entries.c.place > 0)
+    in_draw = and_(lines.c.seed.is_not(None), lines.c.drawn_ms.is_(None), on_list)
     queries: list[tuple[HindranceKind, AnySelect]] = [
         (
             HindranceKind.ROUND,
@@ -142,6 +144,7 @@ async def _hindrances(connection: AsyncConnection, user: str) -> list[Hindrance]
             _of(rounds.c.sale_id, line_entries.c.order_id)
             .select_from(line_entries)
             .join(rounds, rounds.c.id == line_entries.c.round_id)
+            .join(lines, lines.c.round_id == line_entries.c.round_id)
             .where(line_entries.c.user_id == user, or_(line_entries.c.state.in_(_IN_LINE), in_draw), remembered),
         ),
         (HindranceKind.MONEY, undecided.where(mine, payments.c.next_ms.is_not(None))),

@@ -14,6 +14,7 @@ from seckill.backends.sql.goods import GOODS, changed_columns, goods_columns, to
 from seckill.backends.sql.items import change_items, deal_items, insert_items, read_items, read_units
 from seckill.backends.sql.limit_groups import lane_in_group, read_siblings, require_group
 from seckill.backends.sql.line_rows import insert_line
+from seckill.backends.sql.line_tables import lines
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.record_facts import sale_facts
 from seckill.backends.sql.tables import CATALOGUE, meta, rounds, sale_keys, sales
@@ -23,8 +24,8 @@ from seckill.domain.event import EventType
 from seckill.domain.item import Item, ItemUnits
 from seckill.domain.recurrence import Recurrence
 from seckill.domain.sale import Announced, AnnounceKey, Confirm, Round, RoundStatus, Sale, SaleChange, SaleDraft
-from seckill.domain.sale_change import Decision, decide, may_go_on
-from seckill.errors import CodesMissing, ExternalIdTaken, LedgerUnavailable
+from seckill.domain.sale_change import Decision, decide, may_be_published, may_go_on
+from seckill.errors import CodesMissing, ExternalIdTaken, LedgerUnavailable, NotPossible
 from seckill.failpoints import reached
 
 _OF_SALE = (
@@ -335,6 +336,8 @@ async def change_sale(
     decision = decide(sale, change, row.now_ms, *around)
     if decision.is_nothing:
         return sale
+    if decision.round.get("published"):
+        await _require_draw(connection, sale, row.now_ms)
     if decision.round:
         await require_group(connection, sale.round.limit_group)
     external_id = decision.external_id(sale)
@@ -359,6 +362,12 @@ async def change_sale(
     await _tell(connection, entries, sale, after, decision)
     await _note(connection, database, sale, after)
     return after
+
+
+async def _require_draw(connection: AsyncConnection, sale: Sale, now_ms: int) -> None:
+    found = await connection.scalar(select(lines.c.places + lines.c.waiting).where(lines.c.round_id == sale.round.id))
+    if not may_be_published(sale, found or 0, now_ms):
+        raise NotPossible("Its draw is over, and no one could join: duplicate it, so that the draw is in the future.")
 
 
 async def _require_codes(

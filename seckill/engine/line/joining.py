@@ -26,6 +26,7 @@ log = structlog.get_logger()
 BATCH_MAX = 500
 # More waiting than this means seconds of delay; it is kinder to refuse at once.
 WAITING_MAX = 20_000
+ROUNDS_KNOWN_MAX = 10_000
 
 Joined = Standing | NoEntry | LedgerError
 
@@ -79,12 +80,13 @@ class LineDesk:
         self._own = BatchedReads(self._read_own)
         # When a round sells out, everyone wants to join at the same moment: one request opens the line for all.
         self._opening = SharedAnswers[None]()
+        self._opened: set[int] = set()  # rounds with a waiting list whose units the gate keeps for their lines
 
     async def join(self, sale: Sale, joining: Joining) -> Standing | NoEntry:
         """Raises NotSoldOut, LedgerError and GateError."""
         if not sale.door.line.has_line:
             return NoEntry.NO_LINE
-        if not sale.round.lined:
+        if not self.is_open(sale):
             await self._opening.of(sale.round.id, lambda: self._open(sale))
         waiting: asyncio.Future[Joined] = asyncio.get_running_loop().create_future()
         self.submit(sale, joining, waiting)
@@ -97,20 +99,32 @@ class LineDesk:
         """Like `join`, but without a task of its own. Only for a line that is open."""
         self._of_round(sale.round.id).submit(joining, waiting)
 
+    def is_open(self, sale: Sale) -> bool:
+        """Whether this process knows that the gate keeps the round's units for its line."""
+        return sale.round.lined and (sale.door.line.draws or sale.round.id in self._opened)
+
     async def _open(self, sale: Sale) -> None:
         """Opens the line for the first buyer who waits for units that come back. From then on, and for good, the
         round's units belong to its line. The gate has to know this before there is an entry; otherwise a buyer who
-        presses meanwhile would get a unit that comes back."""
+        presses meanwhile would get a unit that comes back. If the ledger has it already, another process may have been
+        killed before it told the gate."""
         assert sale.door.line.order is LineOrder.PRESS
+        if not sale.round.lined:
+            await self._require_sold_out(sale)
+        opened = await self._lines.open_line(sale.id, sale.round.id)
+        if opened is None or await bring_to_gate(opened.round, self._gate, self._ledger) is Sync.LOST:
+            raise GateUnavailable("The gate does not have this round now.")
+        self._sale_cache.put(opened)
+        if len(self._opened) >= ROUNDS_KNOWN_MAX:
+            self._opened.clear()
+        self._opened.add(sale.round.id)
+
+    async def _require_sold_out(self, sale: Sale) -> None:
         view = await self._gate.inspect(sale.round.ref)
         if view is None:
             raise GateUnavailable("The gate does not have this round now.")
         if view.available > 0:
             raise NotSoldOut
-        opened = await self._lines.open_line(sale.id, sale.round.id)
-        if opened is None or await bring_to_gate(opened.round, self._gate, self._ledger) is Sync.LOST:
-            raise GateUnavailable("The gate does not have this round now.")
-        self._sale_cache.put(opened)
 
     def _of_round(self, round_id: int) -> _JoinBatches:
         batches = self._batches.get(round_id)

@@ -46,7 +46,14 @@ async def ask_for_pass(request: Request) -> Response:
         return json_response(_work(given))
     if isinstance(given, CheckChallenge):
         return json_response(PassChallenge(kind="check", ticket=given.ticket, site_key=ctx.settings.check_site_key))
-    raise _refusal(ctx, sale, early_ms, given, "response" if asked.solution is None else "solution")
+    raise _refusal(ctx, sale, early_ms, given, _field_at_fault(asked, given))
+
+
+def _field_at_fault(asked: NewPass, given: NoPass) -> str:
+    """Of a captcha's answer, it is the ticket that belongs to a buyer and a round."""
+    if asked.solution is not None:
+        return "solution"
+    return "ticket" if given is NoPass.OTHERS else "response"
 
 
 def applicant_of(ctx: Context, request: Request, sale: Sale, user: str) -> Applicant:
@@ -97,7 +104,7 @@ def _work(given: WorkChallenge) -> PassChallenge:
 def _refusal(ctx: Context, sale: Sale, early_ms: int, given: NoPass, field: str) -> HttpProblem:
     match given:
         case NoPass.NOT_NEEDED:
-            return HttpProblem(409, "no_pass_needed", "This sale needs no pass: just buy.")
+            return HttpProblem(409, "no_pass_needed", "This sale needs no pass.")
         case NoPass.TOO_EARLY:
             return HttpProblem.of(
                 Outcome.NOT_STARTED,

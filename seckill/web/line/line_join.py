@@ -84,7 +84,7 @@ class JoinRoute:
         return (
             sale.door is not OPEN_DOOR
             and sale.door.line.has_line
-            and round_.lined
+            and ctx.line.desk.is_open(sale)
             and not sale.items
             and round_.status is not RoundStatus.CLOSED
             and ctx.sale_cache.now_ms() < round_.ends_ms

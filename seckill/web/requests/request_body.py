@@ -76,14 +76,16 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     (r"Expected `str` of length >= 1", "must not be empty"),
     (r"Expected `str` of length <= (\d+)", r"must have at most \1 characters"),
     (r"matching regex '\^\[A-Z\]\{3\}\$", "must be three capital letters, such as CNY"),
-    (r"matching regex '\^\[A-Za-z0-9", "must be 1 to 128 letters, digits and . _ : / + = ~ -"),
+    (r"matching regex '\^\[A-Za-z0-9_\.:/-\]", "must be 1 to 64 letters, digits and . _ : / -"),
+    (r"matching regex '\^\[A-Za-z0-9_\.:-\]", "must be 1 to 64 letters, digits and . _ : -"),
+    (r"matching regex '\^\[!-9;-~\]", "must be in ASCII, without spaces and colons"),
     (r"matching regex '\^\((\w+)\|(\w+)\)\$", r"must be \1 or \2"),
     (r"matching regex '\^\((\w+)\|(\w+)\|(\w+)\)\$", r"must be \1, \2 or \3"),
     (r"timezone component", "must say its time zone, as in 2026-11-20T10:00:00+08:00"),
     (r"Expected `datetime`|RFC3339", "must be a time such as 2026-11-20T10:00:00+08:00"),
     (r"Expected `str", "must be text"),
-    (r"Expected `bool`", "must be true or false"),
-    (r"Expected `object`", "must be a JSON object"),
+    (r"Expected `bool", "must be true or false"),
+    (r"Expected `object", "must be a JSON object"),
 )
 
 

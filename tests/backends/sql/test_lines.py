@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -383,19 +384,44 @@ async def test_who_was_passed_over_before_the_list_was_closed_is_not_in_the_draw
 
 async def test_who_is_on_the_list_of_a_draw_keeps_their_name_until_it_is_made(ledger: SqlLedger) -> None:
     """The list is read by names: a buyer who left after it was closed, and is erased while it is read, would be drawn
-    twice or not at all."""
+    twice or not at all. Two keepers may read it, one of them while the other gives places already."""
     sale = await make_sale(ledger, DRAW, in_ms=HOUR_MS)
     ann, _ = await join(ledger, sale, "ann", "bob")
     await begin(ledger, sale)
     assert await ledger.lines.close_list(sale.round.id) is not None
     assert isinstance(await ledger.lines.leave(ann.entry.id, "ann"), Standing)
-    refused = await ledger.buyer_data.erase("ann", "nobody")
-    assert isinstance(refused, list)
-    assert [each.kind for each in refused] == [HindranceKind.LINE]
+
+    async def may_not_be_erased() -> None:
+        refused = await ledger.buyer_data.erase("ann", "nobody")
+        assert isinstance(refused, list)
+        assert [each.kind for each in refused] == [HindranceKind.LINE]
+
+    await may_not_be_erased()
     on_list = await ledger.lines.listed(sale.round.id, "", 9)
     assert [name for name, _ in on_list] == ["ann", "bob"]
     await ledger.lines.give_places([(entry, place) for place, (_, entry) in enumerate(on_list, 1)])
+    await may_not_be_erased()
+    await ledger.lines.mark_drawn(sale.round.id)
     assert not isinstance(await ledger.buyer_data.erase("ann", "nobody"), list), "nothing is read by names any more"
+
+
+async def test_a_draft_whose_draw_is_over_is_not_published(ledger: SqlLedger) -> None:
+    """No one could take part in it. A sale that was only hidden for a while is on again with those who had joined."""
+    late = int(time.time() * 1000) - 1000
+    facts = {"begins_ms": late, "published": False}
+    hidden = await ledger.create_sale(replace(draft(door=DRAW), **facts), lane=0)
+    with pytest.raises(NotPossible, match="no one could join"):
+        await ledger.change_sale(hidden.id, SaleChange(published=True))
+    assert not (await ledger.sales())[0].published
+    await join(ledger, hidden, "ann")
+    again = await ledger.change_sale(hidden.id, SaleChange(published=True))
+    assert again is not None
+    assert again.published
+    for door in (ARRIVAL, Door()):
+        draft_of_another = await ledger.create_sale(replace(draft(door=door), **facts), lane=0)
+        shown = await ledger.change_sale(draft_of_another.id, SaleChange(published=True))
+        assert shown is not None
+        assert shown.published
 
 
 async def test_a_waiting_list_is_opened_once(ledger: SqlLedger) -> None:

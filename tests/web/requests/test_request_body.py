@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from seckill.web.line.line_schemas import LinePatch
 from seckill.web.problems import HttpProblem
 from seckill.web.requests.request_body import decode
 from seckill.web.schemas import NewSale
@@ -30,9 +31,25 @@ GOOD = b'"title":"x","begins_at":"2026-01-01T00:00:00Z","ends_at":"2027-01-01T00
         ),
         (b'"units":5,"title":""', "title", "must not be empty"),
         (b'"units":5,"title":3', "title", "must be text"),
+        (b'"units":5,"limit_by":"a b"', "limit_by", "must be 1 to 64 letters, digits and . _ : / -"),
+        (b'"units":5,"limit_group":"a/b"', "limit_group", "must be 1 to 64 letters, digits and . _ : -"),
+        (b'"units":5,"metadata":[]', "metadata", "must be a JSON object"),
     ],
 )
 def test_sentences(body: bytes, field: str, sentence: str) -> None:
     with pytest.raises(HttpProblem) as refused:
         decode(b"{" + GOOD + b"," + body + b"}", decoder)
     assert refused.value.extra["errors"] == [{"field": field, "message": sentence}]
+
+
+def test_sentences_about_a_line() -> None:
+    wrong = {
+        b'"beacon":"a b"': ("beacon", "must be in ASCII, without spaces and colons"),
+        b'"beacon":""': ("beacon", "must not be empty"),
+        b'"paused":"yes"': ("paused", "must be true or false"),
+        b'"serve_per_s":0': ("serve_per_s", "must be a whole number, 1 or more"),
+    }
+    for body, (field, sentence) in wrong.items():
+        with pytest.raises(HttpProblem) as refused:
+            decode(b"{" + body + b"}", msgspec.json.Decoder(LinePatch))
+        assert refused.value.extra["errors"] == [{"field": field, "message": sentence}]

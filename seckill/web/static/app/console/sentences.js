@@ -101,7 +101,9 @@ const CHINESE = {
   "an item is named twice": "同一个规格出现了两次。",
   "unknown item: this sale has no such item": "本场秒杀没有这个规格。",
   "{currency} is no currency of ISO 4217": "{currency} 不是 ISO 4217 中的币种。",
-  "must be 1 to 128 letters, digits and . _ : / + = ~ -": "1 到 128 个字母、数字或 . _ : / + = ~ -",
+  "must be 1 to 64 letters, digits and . _ : / -": "1 到 64 个字母、数字或 . _ : / -",
+  "must be 1 to 64 letters, digits and . _ : -": "1 到 64 个字母、数字或 . _ : -",
+  "must be in ASCII, without spaces and colons": "只能用 ASCII 字符，不能有空格和冒号。",
   "must say its time zone, as in {example}": "必须带时区，例如 {example}",
   "must be a time such as {example}": "时间格式如 {example}",
   "must be {this} or {that}": "只能是 {this} 或 {that}。",
@@ -223,6 +225,10 @@ const CHINESE = {
   "A sale cannot have more than {most} units: add fewer.": "一场秒杀最多 {most} 件，请少加一些。",
   "The sale has begun, so its beginning cannot change any more: pause or close it instead.": "秒杀已经开始，开始时间不能再改。可以暂停或关闭它。",
   "A sale must end after it begins: move its end as well.": "结束时间必须晚于开始时间，请同时修改结束时间。",
+  "A draw cannot be made in the past: its list would be closed at once, before others can join.":
+    "抽签时间不能早于现在：名单会立即截止，其他人来不及参加。",
+  "Its draw is over, and no one could join: duplicate it, so that the draw is in the future.":
+    "抽签时间已过，无人来得及参加。请复制这场秒杀，把抽签时间设在将来。",
   "The round before ends at {time}: let this one begin then or later.": "上一场在 {time} 结束，本场不能早于那时开始。",
   "The next round begins at {time}: let this one end then or earlier.": "下一场在 {time} 开始，本场不能晚于那时结束。",
   "This sale has no round {round}.": "这场秒杀没有场次 {round}。",
