@@ -60,7 +60,10 @@ FILES = [
     PACKAGE / "engine" / "orders" / "dead_letters.py",
     PACKAGE / "operations" / "repair.py",
     PACKAGE / "operations" / "server_look.py",
-    *(PACKAGE / "operations" / "doctor" / f"{name}.py" for name in ("gate", "database", "certificate", "clock_skew")),
+    *(
+        PACKAGE / "operations" / "doctor" / f"{name}.py"
+        for name in ("gate", "database", "certificate", "clock_skew", "disk")
+    ),
     *sorted((PACKAGE / "audit").glob("*.py")),
 ]
 
