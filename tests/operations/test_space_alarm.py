@@ -17,11 +17,13 @@ from seckill.domain.space import Space, SpaceKind
 from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.errors import GateUnavailable
+from seckill.loops import Stop
 from seckill.operations.doctor.database import examine_database
 from seckill.operations.doctor.gate import examine_gate
 from seckill.operations.space_alarm import SpaceAlarm
+from seckill.roles.keeper import keep
 from seckill.telemetry import SPACE_FREE
-from tests.api.conftest import keeping, settings_of_a_node
+from tests.api.conftest import settings_of_a_node
 from tests.fixtures.valkey import OwnValkey
 from tests.patience import PATIENCE_S
 
@@ -166,6 +168,11 @@ def test_a_gate_without_a_limit_may_take_the_memory_of_its_machine() -> None:
 async def test_a_keeper_measures_it(redis_url: str, sqlite_in_use: str) -> None:
     settings = settings_of_a_node(redis_url, sqlite_in_use)
     SPACE_FREE.clear()
-    async with open_engine(settings) as engine, keeping(settings, engine), asyncio.timeout(PATIENCE_S):
+    stop = Stop()
+    async with open_engine(settings) as engine, asyncio.timeout(PATIENCE_S):
+        keeper = asyncio.create_task(keep(engine, settings, stop))
         while value("seckill_space_free_bytes", store="ledger", space="disk") is None:
+            assert not keeper.done()
             await asyncio.sleep(0.05)
+        stop.set()
+        await keeper
