@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import seckill
 from seckill.audit.invariants import INVARIANTS
 from seckill.domain.recurrence import BadRecurrence, Recurrence
 from seckill.engine.alarms.alarm_cause import AlarmCause
@@ -14,7 +15,8 @@ from seckill.operations import repair
 from seckill.web.pages.pages import STATIC
 from seckill.web.requests import request_body
 
-PACKAGE = Path(request_body.__file__).parent.parent
+PACKAGE = Path(seckill.__file__).parent
+WEB = {path.stem: path for path in (PACKAGE / "web").rglob("*.py")}
 # Calls whose last text is said to an operator, or whose first is.
 SAYING = {
     "finding_about",
@@ -32,7 +34,7 @@ SAYING_FIRST = {"Step", "Absent"}
 NOTING = {"health.mend.append", "health.advice.append", "advice.append"}
 FILES = [
     *(
-        PACKAGE / "web" / f"{name}.py"
+        WEB[name]
         for name in (
             "sales",
             "items",
@@ -51,9 +53,9 @@ FILES = [
             "buyers",
             "vouchers",
             "looking_back",
+            "voucher_file",
         )
     ),
-    PACKAGE / "web" / "voucher_file.py",
     *(PACKAGE / "domain" / f"{name}.py" for name in ("recurrence", "sale_change", "webhook_target")),
     PACKAGE / "engine" / "webhooks" / "desk.py",
     PACKAGE / "backends" / "sql" / "record_orders.py",
