@@ -140,17 +140,19 @@ async def test_real_stores_tell_what_they_have(
         assert free is not None
         assert 2 * used < free < 3.5 * used
 
-        full_disk |= {home: 4 * GB, folder: 3 * GB}
+        full_disk |= {home: 4 * GB, folder: GB // 2}
         used = int((await client.info("memory"))["used_memory"])
         await client.config_set("maxmemory", used + used // 20)
         await watch.step()
         causes = {AlarmCause.GATE_DISK_SHORT, AlarmCause.GATE_MEMORY_SHORT, AlarmCause.LEDGER_DISK_SHORT}
         assert set(heard.all) == {("raised", cause) for cause in causes}
     said = (await examine_gate(server.url, "fast", embedded=True)).advice
-    assert any(f"The disk of Valkey/Redis is nearly full (4.0 of 100.0 GB free for {home})" in line for line in said)
+    assert any(f"The disk of Valkey/Redis is nearly full (4.0 GB of 100.0 GB free for {home})" in line for line in said)
     assert any("of maxmemory is in use" in line for line in said)
     said = (await examine_database(sqlite_in_use)).advice
-    assert any(f"The disk of the database is nearly full (3.0 of 100.0 GB free for {folder})" in line for line in said)
+    assert any(
+        f"The disk of the database is nearly full (500.0 MB of 100.0 GB free for {folder})" in line for line in said
+    )
 
 
 async def test_a_server_on_another_machine_tells_nothing_of_its_disk(ledger: SqlLedger, ledger_url: str) -> None:

@@ -44,7 +44,7 @@ const CHINESE = {
   "There is no append-only file: after a crash all queued orders since the last snapshot ({snapshot}) are gone; set appendonly yes.": "没有追加文件：崩溃后，上次快照以来排队中的订单全部丢失；请设置 appendonly yes。",
   "The last write to its disk failed, and it will refuse to sell: look into its log, free its disk.": "最近一次写盘失败，将拒绝抢购：请查看它的日志，清理磁盘。",
   "{share} of maxmemory is in use: raise it before a big sale, when it is full nobody can buy.": "maxmemory 已用 {share}：大促前请调高，写满后没有人能买。",
-  "The disk of {whose} is nearly full ({free} of {size} GB free for {where}): make room there before it stops.": "{whose}的磁盘快满了（{where} 可用 {free} GB，共 {size} GB）：请在它停下之前腾出空间。",
+  "The disk of {whose} is nearly full ({free} of {size} free for {where}): make room there before it stops.": "{whose}的磁盘快满了（{where} 可用 {free}，共 {size}）：请在它停下之前腾出空间。",
   "Its link to the primary is down.": "与主节点的连接已断开。",
   "SQLite is for one machine: for several, or for copies of your data elsewhere, use PostgreSQL or MySQL.": "SQLite 只适合单机：多台机器，或需要异地副本时，请用 PostgreSQL 或 MySQL。",
   "PostgreSQL {version}, no synchronous standby": "PostgreSQL {version}，没有同步备库",
