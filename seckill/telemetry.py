@@ -125,6 +125,18 @@ CLOCK_OFFSET = Gauge(
     ["store"],
     multiprocess_mode="livemostrecent",
 )
+SPACE_FREE = Gauge(
+    "seckill_space_free_bytes",
+    "How much of its disk or memory a store has left",
+    ["store", "space"],
+    multiprocess_mode="livemostrecent",
+)
+SPACE_SIZE = Gauge(
+    "seckill_space_size_bytes",
+    "How much disk or memory there is for a store",
+    ["store", "space"],
+    multiprocess_mode="livemostrecent",
+)
 # Shown before they happen: to Prometheus the first of a series that was not there is no increase.
 for _metric, _values in (
     (ORDERS_RECORDED, ("new", "repeated")),

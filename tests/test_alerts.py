@@ -15,6 +15,7 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
+from seckill.domain.space import SHORT_BYTES_MAX, SHORT_SHARE
 from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.alarms.alarm_cause import runbook as runbook_of
 from seckill.telemetry import SalesReading, ShownSales
@@ -76,6 +77,14 @@ def refused(outcome: str) -> Case:
     )
 
 
+def free(space: str) -> str:
+    return f'seckill_space_free_bytes{{store="gate",space="{space}"}}'
+
+
+def size(space: str) -> str:
+    return f'seckill_space_size_bytes{{store="gate",space="{space}"}}'
+
+
 CASES = {
     "SeckillApiMissing": fewer("api"),
     "SeckillWorkerMissing": fewer("worker"),
@@ -107,6 +116,11 @@ CASES = {
     "SeckillServersUnfit": stands("seckill_servers_unfit", 1),
     "SeckillClaimsNotReady": refused("not_ready"),
     "SeckillClockOff": stands('seckill_clock_offset_seconds{store="ledger",instance="a"}', -3, {"store": "ledger"}),
+    "SeckillNearlyFull": Case(
+        {free("disk"): f"20e9{STEADY}", size("disk"): f"100e9{STEADY}"},
+        {free("disk"): f"4e9{STEADY}"},
+        {"store": "gate", "space": "disk"},
+    ),
     "SeckillOverloaded": refused("overloaded"),
     "SeckillUnknownAnswers": refused("unknown"),
     "SeckillOrdersWait": Case(
@@ -282,6 +296,29 @@ def test_money_for_an_order_that_is_queued_rings_only_where_none_is(
     assert failures(tmp_path, [made]) == ""
 
 
+@pytest.mark.parametrize(
+    ("series", "rings"),
+    [
+        ({free("disk"): f"6e9{STEADY}"}, False),  # less than a tenth, and still room for millions of orders
+        ({free("disk"): f"0.4e9{STEADY}", size("disk"): f"2e9{STEADY}"}, False),  # small, and a fifth of it is free
+        ({free("memory"): f"0.3e9{STEADY}", size("memory"): f"4e9{STEADY}"}, True),
+        ({free("disk"): f"40e9-1e9{STEADY}"}, True),  # 40 GB in twenty minutes
+        ({free("disk"): f"40e9-0.1e9{STEADY}"}, False),  # 2 GB
+    ],
+)
+def test_what_is_nearly_full_is_told_before_it_is_full(tmp_path: Path, series: dict[str, str], rings: bool) -> None:
+    labels = {"store": "gate", "space": "memory" if free("memory") in series else "disk"}
+    made = trial({"SeckillNearlyFull": Case(CASES["SeckillNearlyFull"].quiet | series, {}, labels)}, loud=True)
+    if not rings:
+        made["alert_rule_test"][0]["exp_alerts"] = []
+    assert failures(tmp_path, [made]) == ""
+
+
+def test_the_alert_and_the_alarm_have_the_same_limits() -> None:
+    assert f"< {SHORT_SHARE:g} and" in RULES["SeckillNearlyFull"]["expr"]
+    assert f"< {SHORT_BYTES_MAX} or" in RULES["SeckillNearlyFull"]["expr"]
+
+
 def test_a_wrong_trial_fails(tmp_path: Path) -> None:
     """A test that finds nothing would pass everything."""
     wrong = trial({"SeckillNoWorker": CASES["SeckillNoWorker"]}, loud=True)
@@ -349,7 +386,8 @@ def test_whoever_raises_an_alarm_names_one_of_these() -> None:
         for node in ast.walk(ast.parse(text)) if ".raise_(" in text else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "raise_":
                 said = ast.unparse(node.args[0])
-                known = said.startswith("AlarmCause.") or (path.name, said) == ("outage_alarm.py", "trouble")
+                named_there = {("outage_alarm.py", "trouble"), ("space_alarm.py", "cause")}
+                known = said.startswith("AlarmCause.") or (path.name, said) in named_there
                 assert known, f"{path}: {said}"
                 raised.add(said)
     assert len(raised) > 10

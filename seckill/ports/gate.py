@@ -9,6 +9,7 @@ from typing import Protocol
 from seckill.domain.admission import Answer, Claim, Holding
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import OPEN_TO_LINE, Round, RoundRef, RoundStatus
+from seckill.ports.space import SpaciousStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,6 +353,7 @@ class Gate(
     RepairGate,
     UnwrittenGate,
     ServerGate,
+    SpaciousStore,
     Protocol,
 ):
     """Atomic admission: everything that a backend implements. Each use case asks for the part that it needs. Time is

@@ -22,6 +22,7 @@ from seckill.ports.payment import Capture, CheckoutLedger, PaymentLedger
 from seckill.ports.pictures import PictureLedger
 from seckill.ports.record import RecordBook
 from seckill.ports.retention import RetentionLedger
+from seckill.ports.space import SpaciousStore
 from seckill.ports.story import StoryLedger
 from seckill.ports.takings import TakingsLedger
 from seckill.ports.transport import Delivery
@@ -365,6 +366,7 @@ class Ledger(
     ProbeLedger,
     EntryFormLedger,
     StoryLedger,
+    SpaciousStore,
     Protocol,
 ):
     """The record: everything that a backend implements. Each use case asks for the part that it needs. Every method is

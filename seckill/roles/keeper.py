@@ -15,6 +15,8 @@ from seckill.operations.outage_alarm import OutageAlarm
 from seckill.operations.presence import present
 from seckill.operations.role_health import Vitals, watched
 from seckill.operations.server_alarm import ServerAlarm
+from seckill.operations.space_alarm import EVERY_S as SPACE_EVERY_S
+from seckill.operations.space_alarm import SpaceAlarm
 from seckill.settings import Settings
 from seckill.web.sales.item_ids import ItemIds
 from seckill.web.webhooks.event_feed import EventNames, event_document
@@ -26,6 +28,7 @@ async def keep(engine: Engine, settings: Settings, stop: Stop, vitals: Vitals | 
     steps.append(KeeperStep("servers", ServerAlarm(engine.gate, use.alarm).step, SERVERS_EVERY_S))
     outages = OutageAlarm(use.readiness, engine.ledger, use.losses.undamaged, use.alarm)
     steps.append(KeeperStep("outages", outages.step, OUTAGES_EVERY_S))
+    steps.append(KeeperStep("space", SpaceAlarm(engine.gate, engine.ledger, use.alarm).step, SPACE_EVERY_S))
     steps.append(KeeperStep("figures", use.sale_figures.look, FIGURES_EVERY_S))
     dispatcher = use.webhook_dispatcher(partial(event_document, event_names(use)))
     steps.append(KeeperStep("webhooks", partial(dispatcher.run, stop), 0.0, lasting=True))

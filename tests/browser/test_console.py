@@ -161,6 +161,7 @@ async def test_a_sale_over_several_lanes_and_the_servers_word_in_chinese(visit: 
     await form.locator("[name=confirm]").select_option("ledger")
     await form.locator("button[type=submit]").click()
     await expect(page.locator(".view-head")).to_contain_text("2 条通道")
+    await expect(page.locator("[data-stat=p99] dt")).to_have_text("全系统应答 p99（10 秒）")
     await units(page, available=100)
     assert (await sale_called(stack, "手机"))["confirm"] == "ledger"
 

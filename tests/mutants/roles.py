@@ -313,7 +313,9 @@ MUTANTS = (
         name="A gate that is full says that it could sell",
         trap="ours",
         path="backends/redis/suitability.py",
-        edits={"    return 0 < limit < used\n": "    return False\n"},
+        edits={
+            '    return 0 < int(facts.info.get("maxmemory", "0")) < used_memory(facts.info)\n': "    return False\n"
+        },
         caught_by="tests/operations/test_outage_alarm.py::test_a_real_gate_that_is_full_lost_or_away",
     ),
     Mutant(
@@ -334,6 +336,38 @@ MUTANTS = (
             "{trouble: self._since_s.get(trouble, began_s) for trouble in found}"
         },
         caught_by="tests/operations/test_outage_alarm.py::test_hiccups_do_not_add_up[GATE_AWAY]",
+    ),
+    Mutant(
+        name="A disk is told of when it is full, not before",
+        trap="ours",
+        path="domain/space.py",
+        edits={"return self.free_bytes < self._enough_bytes": "return self.free_bytes <= 0"},
+        caught_by="tests/operations/test_space_alarm.py::test_real_stores_tell_what_they_have",
+    ),
+    Mutant(
+        name="A disk that is nearly full is told of at every look",
+        trap="ours",
+        path="operations/space_alarm.py",
+        edits={"            if space.is_short and cause not in self._told:\n": "            if space.is_short:\n"},
+        caught_by="tests/operations/test_space_alarm.py::test_what_is_short_is_told_once_and_so_is_its_end",
+    ),
+    Mutant(
+        name="A gate that is away hides how full the database's disk is",
+        trap="ours",
+        path="operations/space_alarm.py",
+        edits={"            with suppress(GateError, LedgerError):": "            with suppress(LedgerError):"},
+        caught_by="tests/operations/test_space_alarm.py::"
+        "test_a_store_that_is_away_neither_hides_the_other_nor_ends_its_alarm",
+    ),
+    Mutant(
+        name="No keeper looks how full the disks are",
+        trap="ours",
+        path="roles/keeper.py",
+        edits={
+            '    steps.append(KeeperStep("space", SpaceAlarm(engine.gate, engine.ledger, use.alarm).step, '
+            "SPACE_EVERY_S))\n": ""
+        },
+        caught_by="tests/operations/test_space_alarm.py::test_a_keeper_measures_it",
     ),
     Mutant(
         name="A process whose event loop hangs says that it is well",

@@ -16,6 +16,7 @@ from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef, RoundStatus
+from seckill.domain.space import Space
 from seckill.errors import GateUnavailable, GateUnclear, StartError
 from seckill.ports.gate import (
     NO_ITEMS,
@@ -435,6 +436,9 @@ class MemoryGate:
         return {}
 
     def full_servers(self) -> Collection[str]:
+        return ()
+
+    async def spaces(self) -> Sequence[Space]:
         return ()
 
     async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:

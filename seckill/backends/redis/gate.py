@@ -34,6 +34,7 @@ from seckill.backends.redis.round_hash import (
 from seckill.backends.redis.scripts import Script
 from seckill.backends.redis.server_calls import Line, execute, pipeline
 from seckill.backends.redis.server_choice import open_servers
+from seckill.backends.redis.server_space import server_spaces
 from seckill.backends.redis.server_watch import ServerWatch
 from seckill.backends.redis.servers import Server, Servers
 from seckill.backends.redis.servers import connect as connect  # part of what this module offers
@@ -42,6 +43,7 @@ from seckill.domain.admission import Claim, Holding, Record
 from seckill.domain.item import NO_ITEM
 from seckill.domain.order_number import COUNTER_MAX, ORIGIN_S, OrderNumber
 from seckill.domain.sale import Round, RoundRef
+from seckill.domain.space import Space
 from seckill.engine.rounds.opening import FIRST_EPOCH
 from seckill.errors import GateError, GateUnavailable, GateUnclear, StartError
 from seckill.ports.gate import (
@@ -514,6 +516,17 @@ class RedisGate:
 
     def full_servers(self) -> Collection[str]:
         return () if self._watch is None else self._watch.full()
+
+    async def spaces(self) -> Sequence[Space]:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                primaries = await self._servers.primaries()
+                found = await asyncio.gather(
+                    *(server_spaces(server, server.name or self._servers.where) for server in primaries)
+                )
+        except (TimeoutError, exceptions.RedisError, OSError) as error:
+            raise GateUnavailable(f"The gate does not answer ({type(error).__name__}: {error}).") from error
+        return [space for spaces in found for space in spaces]
 
     async def bind(self, ledger: str) -> None:
         async def bind(line: Line) -> Any:

@@ -29,7 +29,13 @@ VERSION_MIN = 7  # streams with entries-added, XAUTOCLAIM that reports deleted e
 
 AWAY = (exceptions.RedisError, OSError, TimeoutError)
 _INFO = ("INFO", "default", "commandstats")
-_SETTINGS = ("appendfsync", "no-appendfsync-on-rewrite", "min-replicas-to-write", "cluster-replica-no-failover")
+_SETTINGS = (
+    "appendfsync",
+    "no-appendfsync-on-rewrite",
+    "min-replicas-to-write",
+    "cluster-replica-no-failover",
+    "dir",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +218,13 @@ def check_keeping(
 
 
 def is_full(facts: Facts) -> bool:
-    """Decides as the server itself does when it refuses a command that needs memory: buffers for its replicas and its
-    file do not count."""
-    limit = int(facts.info.get("maxmemory", "0"))
-    used = int(facts.info.get("used_memory", "0")) - int(facts.info.get("mem_not_counted_for_evict", "0"))
-    return 0 < limit < used
+    """Decides as the server itself does when it refuses a command that needs memory."""
+    return 0 < int(facts.info.get("maxmemory", "0")) < used_memory(facts.info)
+
+
+def used_memory(info: Mapping[str, str]) -> int:
+    """The memory that the server counts: without buffers for its replicas and its file."""
+    return int(info.get("used_memory", "0")) - int(info.get("mem_not_counted_for_evict", "0"))
 
 
 def _replicas(facts: Facts) -> Iterator[Address]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from enum import StrEnum
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import ColumnElement, FromClause, Index, Insert, Row, Select, Table
@@ -146,6 +147,10 @@ class Database(Protocol):
 
     def words(self, error: Exception) -> str:
         """Returns the driver's message in one line, without the values in it, which may be buyers' data."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of its file, or None: a server tells no account of ours how full its disk is."""
 
     def is_new(self) -> bool:
         """Returns True if the database certainly has nothing in it yet. Asking does not create it."""

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from sqlalchemy import ColumnElement, and_, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from seckill.backends.disk_space import disk_space
 from seckill.backends.sql import dead_letters as letters
 from seckill.backends.sql import end_orders, recount, retire_rounds, sales
 from seckill.backends.sql.access import SqlAccess
@@ -55,6 +56,7 @@ from seckill.domain.item import NO_ITEM
 from seckill.domain.order import Order, OrderState
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.sale import Announced, AnnounceKey, Counted, Round, Sale, SaleChange, SaleDraft
+from seckill.domain.space import Space
 from seckill.errors import LedgerRefused, StartError
 from seckill.ports.ledger import Changed, OutboxItem, Recorded, Tally
 from seckill.ports.payment import Capture
@@ -520,6 +522,11 @@ class SqlLedger:
         read-only server refuses it."""
         async with edge(self.database, PROBE_WITHIN_S), self.database.writers.begin() as connection:
             await connection.execute(update(meta).where(meta.c.name == NO_ROW).values(value=""))
+
+    async def spaces(self) -> Sequence[Space]:
+        folder = self.database.folder
+        disk = None if folder is None else await disk_space(folder)
+        return [] if disk is None else [disk]
 
     async def close(self) -> None:
         await self.tasks.close()

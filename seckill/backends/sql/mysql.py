@@ -184,6 +184,7 @@ class _Changed:
 
 class MysqlDatabase:
     now_ms = literal_column("CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)", BigInteger)
+    folder = None
 
     def __init__(self, url: URL) -> None:
         # READ COMMITTED, because every statement has to see what was committed before it, and because the default,

@@ -136,6 +136,7 @@ class _InsertOrders:
 
 class PostgresDatabase:
     now_ms = literal_column("CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)", BigInteger)
+    folder = None
 
     def __init__(self, url: URL) -> None:
         # Given to asyncpg unchanged, so that every address works that works with psql.

@@ -75,6 +75,7 @@ class SqliteDatabase:
 
     def __init__(self, url: URL) -> None:
         self.path = _path(url)
+        self.folder = self.path.parent
         lock_path = self.path.with_name(self.path.name + ".writer")
         self.writers = _engine(
             self.path,

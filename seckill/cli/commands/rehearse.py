@@ -21,7 +21,7 @@ from seckill.cli.output import console, print_json, progress, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Whole
 from seckill.errors import StartError
 from seckill.lab.rehearsal.crowd import HABITS, PRESSES_ONLY
-from seckill.lab.rehearsal.report import NAMES, figure, report
+from seckill.lab.rehearsal.report import NAMES, audit_told, figure, report
 from seckill.lab.rehearsal.runner import RehearsalWanted, own_senders
 from seckill.lab.rehearsal.runner import run as run_rehearsal
 from seckill.lab.rehearsal.sender_processes import SENDERS_MAX
@@ -183,7 +183,7 @@ def _print(found: dict[str, Any]) -> None:
             listed.add_row(f"{each['rate']:,.0f}", *counts, f"{each['network_mbit']:,.0f}")
         write(listed)
     after = found["after"]
-    write(f"\nThe sale {after['sale_id']} is {_state(after)}; audit: {after['audit']}.")
+    write(f"\nThe sale {after['sale_id']} is {_state(after)}; audit: {audit_told(after['audit'])}.")
     for sentence in after["complaints"]:
         write(f"[red]{escape(sentence)}[/]", soft_wrap=True)
 

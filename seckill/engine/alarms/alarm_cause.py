@@ -10,6 +10,9 @@ _PAGE = "docs/operations.md"
 class AlarmCause(StrEnum):
     GATE_AWAY = "nobody can buy: the gate does not answer"
     GATE_FULL = "nobody can buy: the gate is full"
+    GATE_MEMORY_SHORT = "the gate's memory is nearly full"
+    GATE_DISK_SHORT = "the gate's disk is nearly full"
+    LEDGER_DISK_SHORT = "the ledger's disk is nearly full"
     LEDGER_AWAY = "orders cannot be written: the ledger does not answer, or cannot be written to"
     ROUNDS_LOST = "nobody can buy from rounds that the gate has lost, until they are rebuilt"
     UNFIT = "a server of the gate cannot keep the promises: nobody is admitted there"
@@ -33,6 +36,9 @@ class AlarmCause(StrEnum):
 _ROWS: Mapping[str, str] = {
     AlarmCause.GATE_AWAY: "if-gate-away",
     AlarmCause.GATE_FULL: "if-gate-full",
+    AlarmCause.GATE_MEMORY_SHORT: "if-nearly-full",
+    AlarmCause.GATE_DISK_SHORT: "if-nearly-full",
+    AlarmCause.LEDGER_DISK_SHORT: "if-nearly-full",
     AlarmCause.LEDGER_AWAY: "if-ledger-away",
     AlarmCause.ROUNDS_LOST: "if-gate-empty",
     AlarmCause.UNFIT: "if-gate-unfit",

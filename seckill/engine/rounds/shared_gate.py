@@ -20,6 +20,7 @@ from seckill.domain.lane_shares import Move, Share, deal, even_out, on_the_way, 
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import Round, RoundRef
+from seckill.domain.space import Space
 from seckill.errors import GateError, GateUnavailable
 from seckill.failpoints import reached
 from seckill.ports.gate import (
@@ -311,6 +312,9 @@ class SharedGate:
 
     def full_servers(self) -> Collection[str]:
         return self._gate.full_servers()
+
+    async def spaces(self) -> Sequence[Space]:
+        return await self._gate.spaces()
 
     async def moved_lanes(self, lanes: Collection[int]) -> dict[int, MovedLane]:
         return await self._gate.moved_lanes(lanes)

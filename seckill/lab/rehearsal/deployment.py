@@ -25,6 +25,8 @@ ABOUT_TO_BEGIN = timedelta(minutes=15)
 SIGN_INS_MAX = 2_000
 SIGN_INS_AT_ONCE = 20
 ASK_WITHIN_S = 10.0
+# The audit compares every order there is, not just those of the rehearsal.
+AUDITED_WITHIN_S = 600.0
 NEEDS = (
     "A rehearsal needs the admin key (SECKILL_ADMIN_KEY) and the secret that signs buyers' tokens (SECKILL_JWT_SECRET) "
     "of the deployment, or a deployment in which anybody may sign in (SECKILL_DEMO_SIGN_IN)"
@@ -70,6 +72,15 @@ class OperatorSite:
             if reply.status == 200:
                 return reply.body.decode(errors="replace")
         return None
+
+    async def audit(self) -> str:
+        """Returns the verdict on all orders."""
+        patient = AsyncClient(
+            self.url, self._admin_key, within_s=AUDITED_WITHIN_S, repeat_for_s=0, transport=self._transport
+        )
+        with contextlib.suppress(ClientError):
+            return (await patient.audit(full=True)).verdict
+        return "unknown"
 
     async def live(self) -> Any:
         return await self.client.document(Request(method="GET", path="/v1/admin/live", answer=object, repeatable=True))

@@ -63,6 +63,10 @@ def tone_of(found: Found) -> Tone:
     return Tone.BAD if code == 1 else Tone.NEUTRAL
 
 
+def audit_told(audit: str) -> str:
+    return "unknown, so run `seckill audit` there" if audit == "unknown" else audit
+
+
 def report(found: Found) -> str:
     deployment = found["deployment"]
     counts = ", ".join(f"{each['processes']} {role}" for role, each in deployment["processes"].items())
@@ -71,7 +75,7 @@ def report(found: Found) -> str:
         verdict=found["verdict"]["says"],
         about=f"{deployment['url']}, version {deployment['version']}: {counts}. "
         f"{sum(phase['pressed'] for phase in found['phases']):,} presses of at most {found['crowd']['buyers']:,} "
-        f"buyers. Afterwards the audit: {found['after']['audit']}.",
+        f"buyers. Afterwards the audit: {audit_told(found['after']['audit'])}.",
         sections=[
             _advice(found),
             _rates(found),

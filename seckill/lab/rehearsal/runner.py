@@ -142,7 +142,7 @@ class Rehearsal:
                 spans=self._spans,
                 readings=watch.readings,
                 drain_s=drain_s,
-                audit=await self._audit(),
+                audit=await self._site.audit(),
                 custody=await self._custody(marked.sale.id),
             )
         finally:
@@ -185,12 +185,6 @@ class Rehearsal:
             self._spans.append((began_s, ended_s, _words(phase)))
             if seen.out_of_buyers:
                 break
-
-    async def _audit(self) -> str:
-        try:
-            return (await self._site.client.audit(full=True)).verdict
-        except ClientError:
-            return "unknown"
 
     async def _custody(self, sale_id: str) -> dict[str, int]:
         try:

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from seckill.backends.disk_space import disk_space
 from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.transactions import edge
 from seckill.operations.doctor.certificate import check_certificate
 from seckill.operations.doctor.clock_skew import check_clock
+from seckill.operations.doctor.disk import note_disk
 from seckill.operations.doctor.examination import Health
 
 WITHIN_S = 10.0
@@ -30,6 +32,8 @@ async def examine_database(url: str, *, rights: bool = True) -> Health:
             driver = (await connection.get_raw_connection()).driver_connection
             channel = getattr(driver, "_transport", None) or getattr(driver, "_writer", None)  # asyncpg's, aiomysql's
             check_certificate(health, "the database", channel)
+            if database.folder is not None and (disk := await disk_space(database.folder)) is not None:
+                note_disk(health, "the database", disk)
             await connection.rollback()
     finally:
         await database.close()

@@ -9,10 +9,13 @@ from redis.asyncio import Redis
 from seckill.backends.redis.command_rights import refused
 from seckill.backends.redis.server_calls import Line
 from seckill.backends.redis.server_choice import open_servers
+from seckill.backends.redis.server_space import server_spaces
 from seckill.backends.redis.servers import Server
+from seckill.domain.space import SpaceKind
 from seckill.errors import GateUnavailable
 from seckill.operations.doctor.certificate import check_certificate
 from seckill.operations.doctor.clock_skew import check_clock
+from seckill.operations.doctor.disk import note_disk
 from seckill.operations.doctor.examination import Health
 
 # With one of these, a mistake or an intruder can empty the gate or change how it stores its data.
@@ -50,6 +53,9 @@ async def _examine(client: Redis, durability: str, *, embedded: bool) -> Health:
     fsync = await _fsync(client)
     dangerous = [] if embedded else await _dangerous(client)
     health = Health(f"{_product(facts)}, {_kept(facts, fsync)}, {_role(facts)}")
+    for space in await server_spaces(Server("", client), "Valkey/Redis"):
+        if space.kind is SpaceKind.DISK:  # of its memory there is advice below
+            note_disk(health, "Valkey/Redis", space)
     await _check_certificate(client, health)
     check_clock(health, "Valkey/Redis", int(seconds) * 1000 + int(micros) // 1000, before_ms, after_ms)
     health.advice += _advice(facts, fsync, durability)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import select, update
+from standardwebhooks import WebhookVerificationError
 
 from seckill.backends.sql.tables import feed, webhook_deliveries, webhooks
 from seckill.bootstrap.engine import open_engine
@@ -264,6 +265,49 @@ async def test_both_secrets_sign_while_they_overlap(shop: Shop) -> None:
         await shop.receiver.until(lambda: len(shop.receiver.taken) == 2)
     assert len(shop.receiver.taken[1].headers["webhook-signature"].split(" ")) == 1
     shop.receiver.taken[1].verified_with(rotated["secret"])
+
+
+@pytest.mark.parametrize("overlap_hours", [1, 0])
+async def test_a_secret_is_replaced_under_load(shop: Shop, overlap_hours: int) -> None:
+    """Orders flow, two keepers send, and the receiver gets the new secret a while after the keepers. Without an overlap
+    it has to refuse what comes in between."""
+    hook = await shop.hook(types=["order.created"])
+    known, refused, sold_out = hook["secret"], 0, False
+
+    async def answer(received: Received) -> int:
+        nonlocal refused
+        try:
+            received.verified_with(known)
+        except WebhookVerificationError:
+            refused += 1
+            return 401
+        return 200
+
+    async def sell() -> int:
+        ordered = 0
+        while not sold_out:
+            if ordered - len(shop.receiver.taken) < 40:  # otherwise it is they who have to catch up
+                await shop.orders(5, paid=False)
+                ordered += 5
+            await asyncio.sleep(0.01)
+        return ordered
+
+    async def until_more_are_taken() -> None:
+        enough = len(shop.receiver.taken) + 20
+        await shop.receiver.until(lambda: len(shop.receiver.taken) >= enough or refused > 0)
+
+    shop.receiver.answer = answer
+    async with shop.keepers(2):
+        selling = asyncio.create_task(sell())
+        await until_more_are_taken()
+        rotated = await shop.ask("POST", f"/{hook['id']}/rotate", overlap_hours=overlap_hours)
+        await until_more_are_taken()
+        known = rotated["secret"]
+        await until_more_are_taken()
+        sold_out = True
+        ordered = await selling
+        await shop.receiver.until(lambda: len({each.id for each in shop.receiver.taken}) == ordered)
+    assert (refused > 0) == (overlap_hours == 0)
 
 
 async def test_what_comes_after_a_rotation_is_signed_with_the_new_secret(

@@ -97,6 +97,8 @@ def test_the_terminal_shows_the_same(capsys: pytest.CaptureFixture[str]) -> None
     assert told["verdict"]["says"] in shown
     assert told["phases"][-1]["why"] in shown
     assert "The sale S1 is closed and hidden; audit: holds." in shown
+    _print(found([good(steady(100))], audit="unknown"))
+    assert "audit: unknown, so run `seckill audit` there." in capsys.readouterr().out
 
 
 def test_a_limit_of_the_sender_is_no_limit_of_the_deployment() -> None:

@@ -7,6 +7,9 @@ const CHINESE = {
   // Alarms
   "nobody can buy: the gate does not answer": "没有人能买：闸口没有应答",
   "nobody can buy: the gate is full": "没有人能买：闸口已满",
+  "the gate's memory is nearly full": "闸口的内存快满了",
+  "the gate's disk is nearly full": "闸口的磁盘快满了",
+  "the ledger's disk is nearly full": "账本的磁盘快满了",
   "orders cannot be written: the ledger does not answer, or cannot be written to": "订单写不进去：账本没有应答，或不可写",
   "nobody can buy from rounds that the gate has lost, until they are rebuilt": "闸口丢失了场次，重建之前没有人能买",
   "a draw waits for its public value, which an operator has to give": "抽签在等公共随机值，须由运营给出",
@@ -41,6 +44,7 @@ const CHINESE = {
   "There is no append-only file: after a crash all queued orders since the last snapshot ({snapshot}) are gone; set appendonly yes.": "没有追加文件：崩溃后，上次快照以来排队中的订单全部丢失；请设置 appendonly yes。",
   "The last write to its disk failed, and it will refuse to sell: look into its log, free its disk.": "最近一次写盘失败，将拒绝抢购：请查看它的日志，清理磁盘。",
   "{share} of maxmemory is in use: raise it before a big sale, when it is full nobody can buy.": "maxmemory 已用 {share}：大促前请调高，写满后没有人能买。",
+  "The disk of {whose} is nearly full ({free} of {size} free for {where}): make room there before it stops.": "{whose}的磁盘快满了（{where} 可用 {free}，共 {size}）：请在它停下之前腾出空间。",
   "Its link to the primary is down.": "与主节点的连接已断开。",
   "SQLite is for one machine: for several, or for copies of your data elsewhere, use PostgreSQL or MySQL.": "SQLite 只适合单机：多台机器，或需要异地副本时，请用 PostgreSQL 或 MySQL。",
   "PostgreSQL {version}, no synchronous standby": "PostgreSQL {version}，没有同步备库",
