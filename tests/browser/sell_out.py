@@ -9,9 +9,11 @@ import httpx2
 from PIL import Image, ImageDraw
 from playwright.async_api import Page, expect
 
-from tests.browser.visiting import Visit, in_s, press
+from seckill.cli import demo_sales
+from tests.browser.visiting import Visit, in_s, press, upload
 from tests.e2e.stack import Stack
 
+GOODS = Path(demo_sales.__file__).parent / "demo_pictures" / "phone.webp"
 UNITS = 100
 CROWD = 240
 LASTS_S = 12.0  # how long the crowd keeps coming
@@ -25,7 +27,13 @@ FRAME_MS, LAST_MS, TIMES = 550, 4_000, 3
 
 async def sell_out(visit: Visit, stack: Stack, to: Path) -> None:
     sale = await stack.create_sale(
-        title="Wireless headphones", units=UNITS, price_cents=9900, begins_at=in_s(60), ends_at=in_s(3600)
+        title="Phone, 128 GB",
+        units=UNITS,
+        price_cents=99900,
+        list_price_cents=199900,
+        images=[await upload(stack, GOODS.read_bytes())],
+        begins_at=in_s(60),
+        ends_at=in_s(3600),
     )
     desk = await visit.console()
     await desk.set_viewport_size({"width": DESK["width"], "height": DESK["height"]})
@@ -68,9 +76,11 @@ async def _come(stack: Stack, sale: dict[str, Any]) -> None:
             made = await http.post(f"/v1/sales/{sale['id']}/orders", headers=headers)
             if made.status_code == 202:
                 order = f"/v1/orders/{made.json()['order_id']}"
-                await http.get(f"{order}?wait=30", headers=headers)
+                while (await http.get(f"{order}?wait=30", headers=headers)).json()["state"] == "queued":
+                    pass  # the machine is busy
                 await asyncio.sleep(1 + number % 5)
-                await http.post(f"{order}/pay", headers=headers)
+                paid = await http.post(f"{order}/pay", headers=headers)
+                assert paid.status_code == 200, paid.text
 
         await asyncio.gather(*map(one, range(CROWD)))
 

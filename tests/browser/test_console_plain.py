@@ -108,7 +108,7 @@ async def test_a_form_that_is_closed_is_there_again_as_it_was(visit: Visit, stac
     await page.go_back()
     await expect(page.locator(".sale-form")).to_have_count(0)
     await page.locator("aside button.primary").click()
-    await page.get_by_role("button", name="Start anew").click()
+    await page.get_by_role("button", name="Start over").click()
     await expect(page.locator(".sale-form [name=title]")).to_have_value("")
     await expect(page.locator("[data-unfinished]")).to_have_count(0)
 

@@ -25,6 +25,7 @@ export const TEXTS = {
   wrong_name: "Enter a name of up to 40 characters.",
   demo_sign_in_why: "This is a demo: any name will do. The same name is the same buyer.",
   sign_in_to_buy: "Sign in to buy",
+  sign_in_to_get: "Sign in to get it free",
   sign_in_to_join: "Sign in to join",
   sign_in_to_draw: "Sign in to enter the draw",
   sign_in_ahead: "Sign in now to be ready",

@@ -25,6 +25,7 @@ export const TEXTS = {
   wrong_name: "40文字以内で名前を入力してください。",
   demo_sign_in_why: "これはデモです。名前は何でもかまいません。同じ名前なら同じ購入者になります。",
   sign_in_to_buy: "ログインして購入",
+  sign_in_to_get: "ログインして無料で受け取る",
   sign_in_to_join: "ログインして並ぶ",
   sign_in_to_draw: "ログインして応募",
   sign_in_ahead: "今のうちにログインしておく",

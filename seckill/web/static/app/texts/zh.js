@@ -25,6 +25,7 @@ export const TEXTS = {
   wrong_name: "请填写名字，最多 40 个字符。",
   demo_sign_in_why: "这是演示环境：随便填个名字即可，同一个名字就是同一位买家。",
   sign_in_to_buy: "登录后购买",
+  sign_in_to_get: "登录后免费领取",
   sign_in_to_join: "登录后加入",
   sign_in_to_draw: "登录后报名抽签",
   sign_in_ahead: "先登录，到点不耽误",
