@@ -193,6 +193,7 @@ async def waiting(visit: Visit, stack: Stack) -> list[bytes]:
     pictures.append(await still(page))
     await ask(stack, "POST", f"/v1/orders/{rival}/cancel", buyer(stack, "rival"))
     await expect(page.locator("[data-line=served]")).to_be_visible()
+    await expect(page.locator("[data-action=pay]")).to_be_enabled()
     pictures.append(await still(page))
     draw = await ask(
         stack,

@@ -6,7 +6,7 @@ export const STRINGS = {
   admin_key: ["Your key", "你的密钥"],
   admin_key_why: ["It stays in this tab and is forgotten when you close it. Find yours with `seckill token admin`, or ask an admin.", "密钥只保存在当前标签页，关闭即清除。用 `seckill token admin` 查看，或向管理员索取。"],
   admin_key_again: ["Please enter your key again", "请重新输入密钥"],
-  admin_key_wrong: ["This key is not, or no longer, a key of this server.", "密钥不正确或已失效。"],
+  admin_key_wrong: ["This is not a key of this server, or it no longer works.", "密钥不正确或已失效。"],
   new_sale: ["New sale", "新建秒杀"],
   no_sales_yet: ["There are no sales yet. Announce the first one.", "还没有秒杀活动，新建第一场吧。"],
   left: ["{units} left", "剩 {units} 件"],

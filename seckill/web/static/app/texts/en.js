@@ -129,6 +129,7 @@ export const TEXTS = {
   busy_text: "Your order is not lost: this page keeps trying for you. There's no need to tap again.",
   offline_title: "No connection",
   unclear_text: "We don't know yet whether your order arrived. This page keeps asking until it's certain, and you can't end up with two by mistake.",
+  step_sending: "Sending your request",
   step_pressed: "Request received",
   step_admitted: "Stock reserved",
   step_written: "Confirming your order",

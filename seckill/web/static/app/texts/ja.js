@@ -129,6 +129,7 @@ export const TEXTS = {
   busy_text: "注文は失われていません。自動的に再試行していますので、もう一度タップする必要はありません。",
   offline_title: "接続できません",
   unclear_text: "注文が届いたかどうか、まだわかりません。確実になるまで自動的に確認します。二重に注文されることはありません。",
+  step_sending: "リクエストを送信中",
   step_pressed: "リクエスト受付",
   step_admitted: "在庫を確保",
   step_written: "注文を確定",

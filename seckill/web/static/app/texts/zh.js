@@ -129,6 +129,7 @@ export const TEXTS = {
   busy_text: "别担心，页面正在自动为你重试，不用重复点击。",
   offline_title: "网络断开",
   unclear_text: "还不确定是否下单成功。页面会一直查询到有结果为止，不会重复下单。",
+  step_sending: "正在发送请求",
   step_pressed: "收到请求",
   step_admitted: "锁定库存",
   step_written: "生成订单",
