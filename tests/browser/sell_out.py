@@ -5,13 +5,14 @@ import io
 from pathlib import Path
 from typing import Any
 
-import httpx2
 from PIL import Image, ImageDraw
 from playwright.async_api import Page, expect
 
 from seckill.cli import demo_sales
+from seckill.client import AsyncClient, Conflict
 from tests.browser.visiting import Visit, in_s, press, upload
 from tests.e2e.stack import Stack
+from tests.patience import PATIENCE_S
 
 GOODS = Path(demo_sales.__file__).parent / "demo_pictures" / "phone.webp"
 UNITS = 100
@@ -67,22 +68,21 @@ async def _pay(page: Page) -> None:
 
 
 async def _come(stack: Stack, sale: dict[str, Any]) -> None:
-    """Most of them early; who gets a unit pays for it soon, and who does not get one goes."""
-    async with httpx2.AsyncClient(base_url=stack.url, timeout=60) as http:
+    """Most of them early; who gets a unit pays for it soon, and who does not get one goes. However busy the machine is,
+    nobody gives up."""
 
-        async def one(number: int) -> None:
-            await asyncio.sleep(LASTS_S * (number / CROWD) ** 1.5)
-            headers = {"Authorization": f"Bearer {stack.token(f'fan-{number}')}"}
-            made = await http.post(f"/v1/sales/{sale['id']}/orders", headers=headers)
-            if made.status_code == 202:
-                order = f"/v1/orders/{made.json()['order_id']}"
-                while (await http.get(f"{order}?wait=30", headers=headers)).json()["state"] == "queued":
-                    pass  # the machine is busy
-                await asyncio.sleep(1 + number % 5)
-                paid = await http.post(f"{order}/pay", headers=headers)
-                assert paid.status_code == 200, paid.text
+    async def one(number: int) -> None:
+        await asyncio.sleep(LASTS_S * (number / CROWD) ** 1.5)
+        async with AsyncClient(stack.url, stack.token(f"fan-{number}"), repeat_for_s=PATIENCE_S) as fan:
+            try:
+                order = await fan.claim(sale["id"])
+            except Conflict:
+                return
+            await fan.wait_for_order(order.order_id, within_s=PATIENCE_S)
+            await asyncio.sleep(1 + number % 5)
+            await fan.pay(order.order_id)
 
-        await asyncio.gather(*map(one, range(CROWD)))
+    await asyncio.gather(*map(one, range(CROWD)))
 
 
 async def _both(phone: Page, desk: Page) -> Image.Image:
