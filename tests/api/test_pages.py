@@ -4,10 +4,12 @@ import html
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from unittest.mock import AsyncMock
 
 import pytest
+from PIL import Image
 
 import seckill.web
 from seckill.bootstrap.engine import Engine
@@ -19,7 +21,7 @@ from seckill.web.buyers.demo_sign_in import user_called
 from seckill.web.pages import first_view
 from seckill.web.pages.page_texts import tag_of, texts_in
 from seckill.web.pages.pages import EMBED_LOADS
-from tests.api.conftest import Node, buyer, make_node
+from tests.api.conftest import OPERATOR, Node, buyer, make_node
 
 STATIC = Path(seckill.web.__file__).parent / "static"
 
@@ -280,6 +282,25 @@ async def test_the_demo_is_shown_with_the_same_sale_at_every_start(
     for order in (sales, sales[::-1]):
         monkeypatch.setattr(engine.ledger, "sales", AsyncMock(return_value=list(order)))
         assert await demo_sale(engine, settings) == first
+
+
+async def test_the_goods_of_the_demo_have_pictures_and_its_voucher_has_codes(
+    demo: Node, settings: Settings, engine: Engine
+) -> None:
+    await demo_sale(engine, settings)
+    await demo.refresh()
+    phone, voucher = (await demo.http.get("/v1/sales")).json()["sales"]
+    for sale in (phone, voucher):
+        assert sale["state"] == "open"
+        [address] = sale["images"]
+        shown = await demo.http.get(address)
+        assert (shown.status_code, shown.headers["content-type"]) == (200, "image/webp")
+        assert len(shown.content) < 12_000
+        with Image.open(BytesIO(shown.content)) as picture:
+            assert (picture.format, picture.size) == ("WEBP", (800, 600))
+    assert (phone["price_cents"], phone["list_price_cents"], voucher["price_cents"]) == (9900, 19900, 0)
+    counted = await demo.http.get(f"/v1/admin/sales/{voucher['id']}/vouchers", headers=OPERATOR)
+    assert (counted.json()["free"], counted.json()["missing"]) == (1000, 0)
 
 
 async def test_the_script_for_shops_is_kept_briefly_or_for_ever_under_its_digest(node: Node) -> None:

@@ -32,6 +32,7 @@ from tests.browser.visiting import (
     order_is,
     press,
     stopped,
+    upload,
 )
 from tests.e2e.stack import Stack, running
 
@@ -151,9 +152,7 @@ async def uploaded(browser: Browser, stack: Stack) -> str:
     await page.set_content(KETTLE)
     picture = await page.screenshot()
     await page.close()
-    async with httpx2.AsyncClient(base_url=stack.url, timeout=30) as http:
-        made = await http.post("/v1/admin/images", content=picture, headers=operator(stack))
-    return str(made.json()["url"])
+    return await upload(stack, picture)
 
 
 async def goods(visit: Visit, browser: Browser, stack: Stack, folder: Path) -> list[bytes]:
@@ -194,6 +193,7 @@ async def waiting(visit: Visit, stack: Stack) -> list[bytes]:
     pictures.append(await still(page))
     await ask(stack, "POST", f"/v1/orders/{rival}/cancel", buyer(stack, "rival"))
     await expect(page.locator("[data-line=served]")).to_be_visible()
+    await expect(page.locator("[data-action=pay]")).to_be_enabled()
     pictures.append(await still(page))
     draw = await ask(
         stack,

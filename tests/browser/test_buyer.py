@@ -551,6 +551,15 @@ async def test_a_sale_that_repeats_says_so_and_times_are_the_phones(visit: Visit
     await expect(once.locator(".product")).not_to_contain_text("next:")
 
 
+async def test_the_time_elsewhere_has_its_date_where_it_is_another_day(visit: Visit, stack: Stack) -> None:
+    times = {"begins_at": in_s(-60), "ends_at": in_s(60), "timezone": "Pacific/Pago_Pago"}
+    sale = await stack.create_sale(title="Shell", units=1, **times)
+    page = await visit.sale_page(sale, "dora", timezone_id="Pacific/Kiritimati")  # 25 hours ahead
+    await expect(page.locator("[data-period-there]")).to_have_text(
+        re.compile(r"^\d+ \w+, \d\d:\d\d to .*local time in Pago Pago$")
+    )
+
+
 async def test_a_sale_that_was_closed_early_tells_no_time_that_moves_or_is_to_come(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(title="Sieve", units=3, begins_at=in_s(-60), ends_at=in_s(5 * 86_400))
     await ask(stack, "POST", f"/v1/sales/{sale['id']}/close", operator(stack))

@@ -51,7 +51,7 @@ async def test_all_sales_at_a_glance_found_by_words_and_keys(visit: Visit, stack
     await expect(page.locator(".view h1")).to_have_text("Amphora")
     await page.locator("aside .all-sales").click()
     await page.locator("[name=find]").fill("no such sale")
-    await expect(page.get_by_text("No sale fits this.")).to_be_visible()
+    await expect(page.get_by_text("No sale matches.")).to_be_visible()
     assert await serious(page) == []
     await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     await page.locator("[name=find]").fill("amphora")
@@ -82,7 +82,7 @@ async def test_what_happened_is_there_when_the_page_is_opened_later(visit: Visit
     await page.locator("[data-chart=accepted] .plot").hover(position={"x": 120, "y": 40})
     await expect(page.locator("[data-chart=backlog] figcaption")).to_contain_text(":")  # the same moment in all of them
     shown = await page.locator(".charts-head .facts").inner_text()
-    for name in ("Earlier", "Closer", "Wider", "Later"):
+    for name in ("Earlier", "Zoom in", "Zoom out", "Later"):
         await page.get_by_role("button", name=name, exact=True).click()
         await expect(page.locator(".charts-head .facts")).not_to_have_text(shown)
         shown = await page.locator(".charts-head .facts").inner_text()

@@ -54,7 +54,7 @@ async def test_a_draw_is_announced_with_the_form_and_led_to_its_end(visit: Visit
     await expect(page.locator("[data-entry]")).to_have_count(1)
     await page.click("[data-action=remove]")
     await fill(page, "reason", "")
-    await expect(page.locator("[data-form=reason] .problem")).to_have_text("Say why.")
+    await expect(page.locator("[data-form=reason] .problem")).to_have_text("Enter a reason.")
     await fill(page, "reason", "the same phone as liv")
     await expect(page.locator("[data-entry=left]")).to_contain_text("the same phone as liv")
     told = await ask(stack, "GET", f"/v1/entries/{entries['max']['entry_id']}", buyer(stack, "max"))

@@ -28,7 +28,7 @@ async def test_a_free_sale_is_ticked_and_never_left_empty(visit: Visit, stack: S
     await expect(form.locator("[data-outcome]")).to_contain_text("as soon as you announce it")
     assert await serious(page) == []
     await form.locator("button[type=submit]").click()
-    await expect(page.locator("[data-made]")).to_contain_text("It is announced.")
+    await expect(page.locator("[data-made]")).to_contain_text("The sale is announced.")
     made = await sale_called(stack, "Leaflet")
     assert made["price_cents"] == 0
     await expect(page.locator("[data-made] a")).to_have_attribute("href", f"{stack.url}/sales/{made['id']}")
@@ -46,7 +46,7 @@ async def test_a_draft_is_called_one_everywhere(visit: Visit, stack: Stack) -> N
     await expect(form.locator("[data-outcome]")).to_contain_text("until you publish it")
     await form.get_by_role("button", name="Save draft").click()
     await expect(page.locator(".view-head .chip")).to_have_text("Draft")
-    await expect(page.locator("[data-made]")).to_contain_text("kept as a draft")
+    await expect(page.locator("[data-made]")).to_contain_text("Saved as a draft")
     await expect(page.locator("[data-what='sale.created']")).to_contain_text("made a draft")
     await expect(page.locator(".sale-list li", has_text="Winter coat")).to_contain_text("Draft")
     await page.goto(f"{stack.url}/console#/")
@@ -108,7 +108,7 @@ async def test_a_form_that_is_closed_is_there_again_as_it_was(visit: Visit, stac
     await page.go_back()
     await expect(page.locator(".sale-form")).to_have_count(0)
     await page.locator("aside button.primary").click()
-    await page.get_by_role("button", name="Start anew").click()
+    await page.get_by_role("button", name="Start over").click()
     await expect(page.locator(".sale-form [name=title]")).to_have_value("")
     await expect(page.locator("[data-unfinished]")).to_have_count(0)
 

@@ -116,7 +116,7 @@ async def test_an_operator_sets_the_door_in_the_form_and_uploads_a_list(visit: V
     file.write_text("ann\nbob\n")
     await page.set_input_files("[name=audience]", file)
     await page.click("dialog[open] button[type=submit]")
-    await expect(page.locator("dialog[open] [role=status]")).to_have_text("The list has 2 buyers now.")
+    await expect(page.locator("dialog[open] [role=status]")).to_have_text("The list now has 2 buyers.")
     async with asyncio.timeout(PATIENCE_S):
         while (made := await sale_called(visit.stack, "A lamp for some"))["list_buyers"] == 0:
             await asyncio.sleep(0.1)  # another node than the one that took the list

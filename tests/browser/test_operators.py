@@ -32,7 +32,7 @@ async def test_a_key_from_its_making_to_its_end(visit: Visit, stack: Stack) -> N
     await form.locator("button[type=submit]").click()
     key = await page.locator("[data-secret]").inner_text()
     await keep(page, "key-made")
-    await page.get_by_role("button", name="I have kept it").click()
+    await page.get_by_role("button", name="I have saved it").click()
     row = page.locator("[data-key]", has_text="Li Na")
     await expect(row).to_contain_text("viewer")
     assert key not in await page.content(), "shown once"
@@ -60,7 +60,7 @@ async def test_a_key_from_its_making_to_its_end(visit: Visit, stack: Stack) -> N
     await row.get_by_role("button", name="Revoke").click()
     await page.locator("dialog[open]").get_by_role("button", name="Revoke").click()
     await expect(row).to_contain_text("revoked")
-    await expect(reader.get_by_text("Please give your key again")).to_be_visible()
+    await expect(reader.get_by_text("Please enter your key again")).to_be_visible()
 
 
 async def test_the_record_and_a_blocked_buyer(visit: Visit, stack: Stack) -> None:

@@ -59,6 +59,14 @@ async def ask(stack: Stack, method: str, path: str, headers: dict[str, str], **b
         return content
 
 
+async def upload(stack: Stack, picture: bytes) -> str:
+    """Returns the address of a picture that an operator has uploaded."""
+    async with httpx2.AsyncClient(base_url=stack.url, timeout=PATIENCE_S) as http:
+        made = await http.post("/v1/admin/images", content=picture, headers=operator(stack))
+    assert made.status_code == 201, made.text
+    return str(made.json()["url"])
+
+
 async def orders_of(stack: Stack, user: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = (await ask(stack, "GET", "/v1/orders", buyer(stack, user)))["orders"]
     return found

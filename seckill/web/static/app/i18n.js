@@ -142,17 +142,22 @@ export function period({ begins_at: from, ends_at: to, state }, nowMs) {
   return t(closed ? "from_closed_early" : "from_to", values);
 }
 
+const dayForm = (timeZone) => new Intl.DateTimeFormat("en", { dateStyle: "short", timeZone });
+
 /** Without the date, if that has just been said. */
 function untilThen(begins, ends, form, hands, timeZone) {
-  const day = new Intl.DateTimeFormat("en", { dateStyle: "short", timeZone });
+  const day = dayForm(timeZone);
   const sameDay = day.format(begins) === day.format(ends);
   return (sameDay ? new Intl.DateTimeFormat(locale(), { ...hands, timeZone }) : form).format(ends);
 }
 
-/** The same by the clocks of the sale's zone; "": where those are the reader's, or the browser does not know them. */
+/** The same by the clocks of the sale's zone, with the date where it is another day there; "": where those clocks are the
+ * reader's, or the browser does not know them. */
 export function periodThere({ begins_at: from, ends_at: to, timezone }, nowMs) {
   const [begins, ends] = [Date.parse(from), Date.parse(to)];
-  const form = (timeZone) => new Intl.DateTimeFormat(locale(), { ...dateOf([begins, ends], nowMs), ...HANDS, timeZone });
+  const isSameDate = (ms) => dayForm(timezone).format(ms) === dayForm().format(ms);
+  const date = () => ({ ...([begins, ends].every(isSameDate) ? {} : DATE), ...dateOf([begins, ends], nowMs) });
+  const form = (timeZone) => new Intl.DateTimeFormat(locale(), { ...date(), ...HANDS, timeZone });
   try {
     const [there, here] = [form(timezone), form()];
     if (there.format(begins) === here.format(begins) && there.format(ends) === here.format(ends)) return "";

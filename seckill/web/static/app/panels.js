@@ -25,7 +25,7 @@ export function Steps({ done }) {
       const state = index < done ? "done" : index === done ? "now" : "later";
       return html`<li key=${step} data-state=${state}>
         <span aria-hidden="true">${state === "done" ? "✓" : state === "now" ? "…" : ""}</span>
-        ${t(`step_${step}`)}<span class="visually-hidden"> ${t(`step_is_${state}`)}</span>
+        ${t(`step_${index === 0 && done === 0 ? "sending" : step}`)}<span class="visually-hidden"> ${t(`step_is_${state}`)}</span>
       </li>`;
     })}
   </ol>`;

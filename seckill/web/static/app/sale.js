@@ -460,7 +460,7 @@ const OtherSales = () => !isEmbedded() && html`<div class="action"><a class="but
 function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, item, isGone, again = false, waits = false, unpaid = null, children }) {
   if (state === "open" && !me) {
     if (!canSignIn()) return html`<div class="action"><p class="notice">${t("come_from_shop")}</p></div>`;
-    return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t("sign_in_to_buy")}</button></div>`;
+    return html`<div class="action"><button type="button" class="button primary" onClick=${onSignIn}>${t(priceOf(sale, item?.item_id) > 0 ? "sign_in_to_buy" : "sign_in_to_get")}</button></div>`;
   }
   if (state === "ended") return html`<${OtherSales} />`;
   const price = money(priceOf(sale, item?.item_id) * quantity, sale.currency);

@@ -74,11 +74,11 @@ export function SaleView({ sale, isNew, live, samples, verdict, onChanged }) {
     ${!nothingYet && html`<div class="columns">
       <section aria-labelledby="refusals-title">
         <h2 id="refusals-title">${t("refusals")}</h2>
-        <${Refusals} refused=${figures?.refused ?? {}} />
+        <${Refusals} refused=${live === null ? null : (figures?.refused ?? {})} />
       </section>
       <section aria-labelledby="orders-title">
         <h2 id="orders-title">${t("newest_orders")}</h2>
-        <${NewestOrders} orders=${found?.orders ?? []} now=${now} />
+        <${NewestOrders} orders=${found?.orders ?? null} now=${now} />
         ${found?.orders.length > 0 && html`<p class="facts"><a href=${`#/orders//${sale.id}`}>${t("all_orders_of_sale")}</a></p>`}
       </section>
     </div>`}
@@ -150,6 +150,8 @@ function Actions({ sale, onChanged }) {
   </div>`;
 }
 
+const Loading = () => html`<p class="facts">${t("loading")}</p>`;
+
 function Stats({ figures, answers }) {
   const stats = [
     ["accepted_units", figures?.accepted_units],
@@ -164,6 +166,7 @@ function Stats({ figures, answers }) {
 }
 
 function Refusals({ refused }) {
+  if (refused === null) return html`<${Loading} />`;
   const rows = Object.entries(refused).sort((one, other) => other[1] - one[1]);
   if (rows.length === 0) return html`<p class="facts">${t("no_refusals")}</p>`;
   return html`<table>
@@ -173,6 +176,7 @@ function Refusals({ refused }) {
 }
 
 function NewestOrders({ orders, now }) {
+  if (orders === null) return html`<${Loading} />`;
   if (orders.length === 0) return html`<p class="facts">${t("no_orders_of_sale")}</p>`;
   return html`<div class="scroll"><table class="pairs">
     <thead><tr><th scope="col">${t("order")}</th><th scope="col">${t("buyer")}</th><th scope="col">${t("state")}</th><th scope="col">${t("at")}</th></tr></thead>

@@ -42,6 +42,7 @@ export function gathered(entries) {
 export function Timeline({ sale, entries, now, onMoment }) {
   return html`<section aria-labelledby="timeline-title" data-record>
     <h2 id="timeline-title">${t("timeline")}</h2>
+    ${entries === null && html`<p class="facts">${t("loading")}</p>`}
     ${entries !== null && entries.length === 0 && html`<p class="facts">${t("timeline_none")}</p>`}
     <ol class="timeline">${(entries ?? []).slice(0, SHOWN).map((entry) => html`<${Moment} key=${entry.at + entry.kind} entry=${entry} now=${now} onMoment=${onMoment} />`)}</ol>
     ${entries?.length > SHOWN &&
