@@ -61,7 +61,7 @@ def on_a_store(item: pytest.Item) -> bool:
 
 
 def a_few(cases: Sequence[T]) -> Sequence[T]:
-    """From everywhere among them, the first and the last too."""
+    """Takes a few from everywhere among the cases, the first and the last too."""
     if len(cases) <= CASES:
         return cases
     return [cases[place * (len(cases) - 1) // (CASES - 1)] for place in range(CASES)]

@@ -236,7 +236,7 @@ def trial(world: dict[str, Case], *, loud: bool) -> dict[str, Any]:
 
 
 def annotations(rule: dict[str, Any]) -> dict[str, str]:
-    """As they are sent."""
+    """Returns the annotations as they are sent."""
     url = CONFIGURATION["global"]["external_labels"]["shop_url"]
     return {name: text.replace("{{ $externalLabels.shop_url }}", url) for name, text in rule["annotations"].items()}
 

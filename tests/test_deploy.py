@@ -49,7 +49,7 @@ def filled_in() -> dict[str, str]:
 
 
 def interpolated(text: str, values: Mapping[str, str]) -> str:
-    """As compose does it, defaults within defaults included."""
+    """Interpolates as compose does, defaults within defaults included."""
     begin = text.find("${")
     if begin < 0:
         return text

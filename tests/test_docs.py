@@ -187,7 +187,7 @@ def test_the_lines_that_fail_are_those_of_the_step(name: str) -> None:
 
 
 def indented(file: Path, first: str) -> str:
-    """From the line that begins so to the end of what is indented as far."""
+    """Returns the lines from the one that begins so to the end of what is indented as far."""
     lines = file.read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.strip() == first)
     depth = len(lines[start]) - len(lines[start].lstrip())

@@ -39,7 +39,7 @@ def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 @pytest.fixture
 async def hasty(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
-    """Without loops that could hear of an order, and with little time."""
+    """A node without loops that could hear of an order, and with little time."""
     node = await make_node(replace(settings, confirm_within_s=SHORT_S), engine)
     yield node
     await node.http.aclose()

@@ -20,7 +20,7 @@ LONG_S = 3600
 
 
 async def cancel(node: Node, won: httpx2.Response, user: str) -> None:
-    """And the unit is back on sale."""
+    """Cancels the order and sees that the unit is back on sale."""
     assert won.status_code == 202, won.text
     await node.work()
     order_id = won.json()["order_id"]

@@ -29,7 +29,7 @@ from tests.patience import PATIENCE_S
 
 @pytest.fixture
 def settings(settings: Settings, ledger_url: str) -> Settings:
-    """On each database in turn."""
+    """Settings for each database in turn."""
     return replace(settings, database_url=ledger_url)
 
 

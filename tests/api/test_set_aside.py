@@ -38,7 +38,7 @@ async def refuse_its_entry(node: Node, redis_url: str) -> None:
 
 
 async def give_up(engine: Engine) -> None:
-    """As after the last try."""
+    """Gives an entry up as after the last try."""
     for letter in await engine.ledger.letters(LetterState.RETRYING, 10):
         await DeadLetterDesk(engine.ledger, Alarm(""), ())._retry(letter)
 

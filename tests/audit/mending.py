@@ -9,7 +9,7 @@ TURNS_MAX = 3
 
 
 async def plan(world: World, report: Report | None = None) -> Plan:
-    """From what was just read, or is read now."""
+    """Plans from what was just read, or reads it now."""
     report = report or await world.auditor.read(full=True)
     return await mender(world).plan(report, world.auditor.teller())
 

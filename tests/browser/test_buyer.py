@@ -520,7 +520,7 @@ async def test_sales_that_were_over_long_ago_are_shown_on_demand(visit: Visit, s
     page = await visit.page()
 
     async def shortened(route: Route) -> None:
-        """As if there were more than a hundred newer ones."""
+        """Shortens the list as if there were more than a hundred newer orders."""
         content = await ask(stack, "GET", "/v1/sales", {})
         if "before=" in route.request.url:
             content |= {"sales": [old], "older": None}

@@ -149,7 +149,7 @@ async def look_anew(shop: Shop) -> None:
 
 
 async def sells_on(shop: Shop, server: Node, name: str) -> None:
-    """For as long as it takes to look twice, and there is no refusal."""
+    """Checks for as long as it takes to look twice that no claim is refused."""
     looks = shop.engine.gate
     for i in range(4):
         assert not any((await looks.watch_servers()).values())

@@ -30,7 +30,7 @@ REPLICATED = {"wait", "cluster|slots", "cluster|nodes"}
 
 @pytest.fixture
 async def admin(redis_backend_url: str) -> AsyncIterator[Any]:
-    """On Valkey and on Redis 7; the user is taken away in the end."""
+    """An admin's connection, to Valkey or to Redis 7; the user is deleted in the end."""
     client: Any = redis.asyncio.Redis.from_url(redis_backend_url)
     await client.flushall()
     await client.execute_command("ACL", "LOG", "RESET")

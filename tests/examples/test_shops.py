@@ -102,7 +102,7 @@ async def test_a_sale_in_a_shop(kind: type[Shop], folder: Path) -> None:
 
 
 async def speaks_both_languages(shop: Shop) -> None:
-    """As the browser asks, until the visitor chooses."""
+    """The shop speaks the language that the browser asks for, until the visitor chooses."""
     client = shop.client()
 
     async def page(accepted: str) -> tuple[str, bool]:

@@ -19,7 +19,7 @@ from tests.patience import PATIENCE_S
 
 
 class Stores(Readiness):
-    """As they are said to be."""
+    """Stores that are as the test says."""
 
     def __init__(self, gate: StoreHealth = StoreHealth.OK, ledger: StoreHealth = StoreHealth.OK) -> None:
         self.parts = Parts(gate=gate, ledger=ledger)
@@ -32,7 +32,7 @@ class Stores(Readiness):
         return self.parts
 
     async def seen(self) -> None:
-        """Until a look that began after now is over."""
+        """Waits until a look that began after now is over."""
         now = self.looks
         while self.looks < now + 2:
             self.looked.clear()

@@ -32,7 +32,7 @@ async def ledger(mariadb_database: str) -> AsyncIterator[SqlLedger]:
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[EmbeddedMariaDB]:
-    """To be frozen and killed, without harm to others."""
+    """A server to freeze and kill, without harm to other tests."""
     with running_mariadb() as server:
         yield server
 

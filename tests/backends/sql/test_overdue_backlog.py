@@ -59,7 +59,7 @@ async def test_a_hundred_thousand_overdue_orders(
     shares = [0] * KEEPERS
 
     async def keep(keeper: int) -> None:
-        """As the keeper does it."""
+        """Expires orders as the keeper does."""
         while found := await keepers[keeper].expire_due(BATCH_MAX):
             ended.extend(found)
             shares[keeper] += 1

@@ -27,7 +27,7 @@ async def ledger(own_postgres_database: str) -> AsyncIterator[SqlLedger]:
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[PostgresServer]:
-    """To be frozen, without harm to others."""
+    """A server to freeze, without harm to other tests."""
     with running_postgres() as server:
         yield server
 

@@ -22,7 +22,7 @@ from tests.making import make_round
 
 @pytest.fixture
 async def gate(backend: Backend) -> Gate:
-    """With a round in each lane, whose orders may share entries."""
+    """A gate with a round in each lane, whose orders may share entries."""
     await share(backend)
     gate = backend.gate()
     await open_rounds(gate)

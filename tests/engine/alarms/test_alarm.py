@@ -33,7 +33,7 @@ async def people() -> AsyncIterator[Receiver]:
 
 
 def told(people: Receiver) -> list[dict[str, Any]]:
-    """Without what every message has."""
+    """Returns the messages without what every message has."""
     return [{k: v for k, v in each.event.items() if k not in ("at", "dedup_key")} for each in people.taken]
 
 
