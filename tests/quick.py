@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Not even imported, which each of the processes that share the tests would do."""
+    """Ignored files are not even imported, which each of the processes that share the tests would do."""
     return True if config.getoption("quick") and is_left_out(collection_path) else None
 
 

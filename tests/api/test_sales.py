@@ -336,7 +336,7 @@ async def test_amounts_are_in_minor_units_and_the_description_says_so(node: Node
 
 
 async def test_a_sale_in_a_currency_that_is_not_known_any_more_goes_on(node: Node, engine: Engine) -> None:
-    """From before unknown ones were refused, or in one that was abolished."""
+    """It was announced before unknown ones were refused, or its currency was abolished."""
     made = await engine.ledger.create_sale(replace(draft(price_cents=100), currency="XYZ"), lane=0)
     sale = {"id": engine.sale_ids.encode(made.id)}
     shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()

@@ -102,7 +102,7 @@ async def test_a_refusal_says_what_is_left_to_do(node: Node) -> None:
 
 
 async def test_what_the_gate_itself_refuses_says_so_too(node: Node) -> None:
-    """Before the node knows that the round is sold out."""
+    """The gate refuses before the node knows that the round is sold out."""
     sale = await node.create(units=1)
     await node.buy(sale, "ann")
     decided_at, sold_out_at, may_return = told((await node.buy(sale, "eve")).json())

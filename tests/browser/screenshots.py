@@ -464,7 +464,8 @@ SHOP = """<!doctype html><html lang="{lang}"><meta charset="utf-8">
 
 
 async def embedded(visit: Visit, stack: Stack, shop: Shop) -> list[bytes]:
-    """In the pages of a shop with a look of its own: to be bought, to be paid, paid; the last one otherwise."""
+    """Pictures of the element in shops with looks of their own: to be bought, to be paid, paid; the last one
+    differs."""
     shop.sign = stack.token
     visit.hosts.add(shop.url.partition("://")[2])
     sale = await open_sale(stack, "Tea for two", price_cents=4900, list_price_cents=6900)

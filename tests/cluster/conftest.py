@@ -120,8 +120,8 @@ class Shop:
             return False
 
     async def broken(self) -> dict[str, list[Any]]:
-        """By an audit that could read everything. On a busy machine Sentinel may think for a moment that the new one
-        is down too, and names nobody."""
+        """Reads with an audit that could read everything. On a busy machine Sentinel may think for a moment that the
+        new one is down too, and names nobody."""
         use = UseCases(self.engine, self.settings)
         await use.sale_cache.refresh_sales()
         async with open_auditor(self.settings) as auditor, asyncio.timeout(PATIENCE_S):

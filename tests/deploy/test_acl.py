@@ -126,7 +126,7 @@ def named(right: str) -> str:
 
 
 async def test_the_server_reads_the_file() -> None:
-    """As `aclfile`, in which every line is a user: one that begins otherwise ends the server."""
+    """It reads it as `aclfile`, in which every line is a user: a line that begins otherwise ends the server."""
     with tempfile.TemporaryDirectory(prefix="sk") as folder:
         server = EmbeddedValkey(
             Path(folder), durability="fast", program=valkey_program(), options={"aclfile": str(FILE)}

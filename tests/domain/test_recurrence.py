@@ -191,7 +191,7 @@ def test_what_can_be(repeat: str, zone: str, window_ms: int) -> None:
 
 
 def test_every_minute_for_a_year_is_asked_about_at_once() -> None:
-    """After a long absence the occurrences that were missed are not counted through one by one."""
+    """After a long absence, the rule does not count one by one through what was missed."""
     cron = make("* * * * *", "Europe/Berlin", "2026-01-01T00:00:00Z", 60_000)
     now_ms = ms("2026-01-01T00:00:30Z") + int(timedelta(days=3650).total_seconds() * 1000)
     assert cron.next_not_over(cron.begins_ms, now_ms) == now_ms - 30_000

@@ -74,7 +74,7 @@ async def test_word_by_word(folder: Path) -> None:
 
 
 async def run(script: str, folder: Path) -> str:
-    """As in a terminal, which stops at the first failure, and takes what it started with it."""
+    """Runs it as in a terminal, which stops at the first failure, and takes what it started with it."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SECKILL_", "SHOP_"))}
     process = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],

@@ -211,7 +211,7 @@ async def test_connections_that_the_server_closed_are_replaced(
 async def test_a_server_that_may_lose_what_it_has_committed_is_not_written_to(
     own_server: EmbeddedMariaDB, own_ledger: SqlLedger, flush: int
 ) -> None:
-    """Also when it is told so while it is in use: then as soon as connections are replaced."""
+    """If it is told so while it is in use, that holds as soon as connections are replaced."""
     sale = await own_ledger.create_sale(draft(units=10), lane=0)
     await own_server.execute(f"SET GLOBAL innodb_flush_log_at_trx_commit = {flush}")
     try:
