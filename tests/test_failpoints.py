@@ -83,7 +83,7 @@ def test_nothing_is_there_when_none_is_armed() -> None:
     assert watched(port, "api", "gate") is port
 
 
-def test_tools_have_none() -> None:
+def test_tools_have_no_failpoints() -> None:
     arm("api.gate.admit.before=raise", NAMES)
     port = Port()
     assert watched(port, None, "gate") is port

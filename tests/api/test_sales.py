@@ -284,7 +284,7 @@ async def make_node_with_gate(settings: Settings, engine: Engine, gate: Any) -> 
     return Node(http, api, engine, None)  # type: ignore[arg-type]
 
 
-async def test_of_the_past_the_list_shows_the_last_and_the_way_to_the_rest(
+async def test_the_list_shows_the_last_past_sales_and_the_way_to_the_rest(
     node: Node, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seckill.web.sales.sales.ENDED_MAX", 2)

@@ -62,7 +62,7 @@ async def test_sold_out_never_stands_above_a_live_button(visit: Visit, stack: St
     assert await page.evaluate("contradictions") == []
 
 
-async def test_paused_neither(visit: Visit, stack: Stack) -> None:
+async def test_paused_never_stands_above_a_live_button(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(units=1)
     page = await visit.sale_page(sale, "pia")
     button = page.locator("[data-action=buy]")

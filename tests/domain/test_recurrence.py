@@ -169,7 +169,7 @@ def test_whatever_is_written_is_understood_or_refused(repeat: str, zone: str) ->
         ("0 0 1 1,12 *", "UTC", 32 * DAY_MS, "ends_at"),
     ],
 )
-def test_what_cannot_be(repeat: str, zone: str, window_ms: int, field: str) -> None:
+def test_recurrences_that_cannot_be_are_refused(repeat: str, zone: str, window_ms: int, field: str) -> None:
     with pytest.raises(BadRecurrence) as refused:
         make(repeat, zone, "2026-11-15T00:30:00Z", window_ms).check()
     assert refused.value.field == field
@@ -186,7 +186,7 @@ def test_what_cannot_be(repeat: str, zone: str, window_ms: int, field: str) -> N
         ("0 0 * 2 MON#5", "UTC", DAY_MS),
     ],
 )
-def test_what_can_be(repeat: str, zone: str, window_ms: int) -> None:
+def test_recurrences_that_can_be(repeat: str, zone: str, window_ms: int) -> None:
     make(repeat, zone, "2026-11-15T00:30:00Z", window_ms).check()
 
 

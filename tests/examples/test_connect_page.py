@@ -35,7 +35,7 @@ def test_both_languages_say_the_same() -> None:
     assert blocks(PAGES[0]) == blocks(PAGES[1])
 
 
-async def test_word_by_word(folder: Path) -> None:
+async def test_the_page_works_word_by_word(folder: Path) -> None:
     started, *typed, live = blocks(PAGES[0])
     assert started[1] == f"make install\nSECKILL_ORIGINS={SHOP} .venv/bin/seckill up\n"
     shop_port = free_port()

@@ -83,7 +83,9 @@ async def test_a_worker_is_ready_when_gate_and_ledger_answer() -> None:
         (StoreHealth.AWAY, StoreHealth.OK, False, False),
     ],
 )
-def test_what_is_enough(gate: StoreHealth, ledger: StoreHealth, sells: bool, writes: bool) -> None:
+def test_which_stores_are_enough_to_sell_and_to_write(
+    gate: StoreHealth, ledger: StoreHealth, sells: bool, writes: bool
+) -> None:
     parts = Parts(gate=gate, ledger=ledger)
     assert (can_sell(parts), module.can_write(parts)) == (sells, writes)
 

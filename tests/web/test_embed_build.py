@@ -46,7 +46,7 @@ def test_every_operation_has_a_name_of_its_own() -> None:
     assert len(set(operations)) == len(operations)
 
 
-def test_it_is_small() -> None:
+def test_the_script_is_small() -> None:
     settings = Settings(pay_url="https://shop.example.com/pay")
     pages: Any = Pages(settings, Sandbox(settings))
     script = pages._embed

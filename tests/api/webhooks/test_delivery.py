@@ -331,7 +331,7 @@ async def test_what_comes_after_a_rotation_is_signed_with_the_new_secret(
             shop.receiver.taken[2].verified_with(secret)
 
 
-async def test_by_hand(shop: Shop) -> None:
+async def test_operators_test_and_redeliver_by_hand(shop: Shop) -> None:
     hook = await shop.hook(types=["order.created"], enabled=False)
     async with shop.keepers():
         tested = await shop.ask("POST", f"/{hook['id']}/test?wait=30")

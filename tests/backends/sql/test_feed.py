@@ -236,7 +236,7 @@ async def test_what_is_undone_or_repeated_is_not_told(ledger: SqlLedger) -> None
     assert await types(ledger, before) == ["order.paid", "payment.received"]
 
 
-async def test_of_a_batch_only_the_new_orders_are_told(ledger: SqlLedger) -> None:
+async def test_only_the_new_orders_of_a_batch_are_told(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
     await ledger.record([admission(sale.round, 1)])
     before = await newest(ledger)

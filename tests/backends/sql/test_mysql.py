@@ -250,7 +250,7 @@ async def test_too_many_connections(own_server: EmbeddedMariaDB, own_ledger: Sql
         (1064, None),  # a mistake of ours is not explained away
     ],
 )
-def test_what_numbers_mean(mariadb_database: str, number: int, meaning: ErrorMeaning | None) -> None:
+def test_error_numbers_have_their_meaning(mariadb_database: str, number: int, meaning: ErrorMeaning | None) -> None:
     error = OperationalError("", {}, pymysql.err.OperationalError(number, "because"))
     assert open_ledger(mariadb_database).database.verdict(error) is meaning
 
