@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def dealt(long: Sequence[T], others: Sequence[T], processes: int) -> list[T]:
-    """In the order in which that many processes take equal parts of it: each begins with some of the long ones."""
+    """Sorts them so that that many processes take equal parts: each begins with some of the long ones."""
     rest, left, found = list(others), len(long) + len(others), list[T]()
     for process in range(processes):
         first = long[process::processes]

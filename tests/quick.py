@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Not even imported, which each of the processes that share the tests would do."""
+    """Ignored files are not even imported, which each of the processes that share the tests would do."""
     return True if config.getoption("quick") and is_left_out(collection_path) else None
 
 
@@ -61,7 +61,7 @@ def on_a_store(item: pytest.Item) -> bool:
 
 
 def a_few(cases: Sequence[T]) -> Sequence[T]:
-    """From everywhere among them, the first and the last too."""
+    """Takes a few from everywhere among the cases, the first and the last too."""
     if len(cases) <= CASES:
         return cases
     return [cases[place * (len(cases) - 1) // (CASES - 1)] for place in range(CASES)]

@@ -34,7 +34,7 @@ class Received:
         return found
 
     def verified_with(self, secret: str) -> Any:
-        """By the convention's own library."""
+        """Verifies the signature with the convention's own library."""
         return Webhook(secret).verify(self.body, dict(self.headers))
 
 
@@ -63,7 +63,7 @@ class Receiver:
         return [each for each in self.taken if each.path == path]
 
     def times(self) -> Counter[tuple[str, str]]:
-        """How often each event was taken at each path."""
+        """Counts how often each event was taken at each path."""
         return Counter((each.path, each.id) for each in self.taken)
 
     async def until(self, condition: Callable[[], bool]) -> None:

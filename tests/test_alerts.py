@@ -199,8 +199,8 @@ def run(*arguments: str) -> str:
 
 
 def worlds(*, loud: bool) -> list[dict[str, Any]]:
-    """As promtool wants its trials. Cases that are not about the same metrics are tried at once: each world takes a
-    quarter of a second."""
+    """Returns the trials as promtool wants them. Cases that are not about the same metrics are tried at once: each
+    world takes a quarter of a second."""
     found: list[dict[str, Case]] = []
     for alert, case in CASES.items():
         fitting = (world for world in found if not metrics(case) & set().union(*map(metrics, world.values())))
@@ -236,7 +236,7 @@ def trial(world: dict[str, Case], *, loud: bool) -> dict[str, Any]:
 
 
 def annotations(rule: dict[str, Any]) -> dict[str, str]:
-    """As they are sent."""
+    """Returns the annotations as they are sent."""
     url = CONFIGURATION["global"]["external_labels"]["shop_url"]
     return {name: text.replace("{{ $externalLabels.shop_url }}", url) for name, text in rule["annotations"].items()}
 

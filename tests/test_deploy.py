@@ -49,7 +49,7 @@ def filled_in() -> dict[str, str]:
 
 
 def interpolated(text: str, values: Mapping[str, str]) -> str:
-    """As compose does it, defaults within defaults included."""
+    """Interpolates as compose does, defaults within defaults included."""
     begin = text.find("${")
     if begin < 0:
         return text
@@ -106,7 +106,7 @@ def run_steps(folder: Path, steps: str, *arguments: str) -> subprocess.Completed
 
 
 def test_the_steps_of_an_image_run_without_privileges(tmp_path: Path) -> None:
-    """In small: `make image-steps` runs those of the Dockerfile itself, which fetch much."""
+    """The test is a small one: `make image-steps` runs the steps of the Dockerfile itself, which fetch much."""
     unshared = ["unshare", "--user", "--map-root-user", "--mount", "true"]
     if shutil.which("unshare") is None or subprocess.run(unshared, check=False, capture_output=True).returncode:
         missing("namespaces cannot be had here")
@@ -265,8 +265,8 @@ def test_the_example_of_the_units_settings_is_enough_once_filled_in(role: str) -
 
 
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    """Only where systemd runs: it is no program that one could fetch and try alone. What the unit says of us, the tests
-    above read wherever they run."""
+    """The test runs only where systemd runs: it is no program that one could fetch and try alone. What the unit says of
+    us, the tests above read wherever they run."""
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not here")

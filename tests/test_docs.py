@@ -112,7 +112,7 @@ def test_every_metric_is_documented() -> None:
 
 
 def test_the_changelog_begins_with_this_version() -> None:
-    """While a version is being made it has none of its own: what it changes is not released yet."""
+    """While a version is being made, its changes stand under “Unreleased”."""
     versions = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     if ".dev" in __version__:
         assert versions[0] == "Unreleased"
@@ -135,7 +135,7 @@ def test_every_backend_is_documented() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_that_pages_name_are_there(page: Path) -> None:
-    """By their path from the root, from the package, or from the folder of the page."""
+    """Pages name them by their path from the root, from the package, or from the folder of the page."""
     named = set(re.findall(r"`((?:\w+/)+[\w-]+\.(?:py|lua|js))`", page.read_text(encoding="utf-8")))
     assert {
         path for path in named if not any((top / path).exists() for top in (ROOT, ROOT / "seckill", page.parent))
@@ -187,7 +187,7 @@ def test_the_lines_that_fail_are_those_of_the_step(name: str) -> None:
 
 
 def indented(file: Path, first: str) -> str:
-    """From the line that begins so to the end of what is indented as far."""
+    """Returns the lines from the one that begins so to the end of what is indented as far."""
     lines = file.read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.strip() == first)
     depth = len(lines[start]) - len(lines[start].lstrip())

@@ -83,7 +83,7 @@ def test_nothing_is_there_when_none_is_armed() -> None:
     assert watched(port, "api", "gate") is port
 
 
-def test_tools_have_none() -> None:
+def test_tools_have_no_failpoints() -> None:
     arm("api.gate.admit.before=raise", NAMES)
     port = Port()
     assert watched(port, None, "gate") is port
@@ -197,7 +197,7 @@ def test_mistakes_are_named(spec: str, said: str) -> None:
 
 
 def test_every_step_that_is_reached_can_be_armed() -> None:
-    """And every step that can be armed is reached somewhere."""
+    """Every step that can be armed is reached somewhere, too."""
     named = re.compile(r'\breached\("([^"]+)"\)')
     package = Path(seckill.__file__).parent
     found = {name for path in package.rglob("*.py") for name in named.findall(path.read_text())}

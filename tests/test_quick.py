@@ -67,7 +67,7 @@ def test_what_takes_long_is_named_rightly(collected: dict[bool, set[str]], reque
     assert not long & {test.partition("[")[0] for test in collected[True]}
 
 
-def test_of_every_test_that_is_not_left_out_there_is_a_case(collected: dict[bool, set[str]]) -> None:
+def test_every_test_that_is_not_left_out_has_a_case(collected: dict[bool, set[str]]) -> None:
     """Where only a few of many are taken, none is lost altogether."""
     tests = Counter(test.partition("[")[0] for test in collected[True])
     assert tests["tests/audit/test_plantings.py::test_a_planted_flaw_is_named"] == quick.CASES

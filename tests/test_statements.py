@@ -52,8 +52,8 @@ def test_they_have_nothing_else_in_common(kind: Any, sqlite_database: str, tmp_p
     assert databases[0] != databases[1]
 
 
-def test_it_is_what_would_have_been_made(sqlite_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With every attribute of one that was made without a pattern."""
+def test_a_copied_statement_is_what_would_have_been_made(sqlite_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has every attribute of one that was made without a pattern."""
     copied = open_ledger(sqlite_database)
     monkeypatch.setattr(statements, "_patterns", {})
     fresh = open_ledger(sqlite_database)

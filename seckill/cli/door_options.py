@@ -48,13 +48,13 @@ class DoorOptions(AudienceOptions):
     limit_group: Annotated[str | None, Parameter(help="Sales that name the same group share one limit.")] = None
     order: Annotated[
         Literal["press", "arrival", "draw"] | None,
-        Parameter(help="How buyers come to units: whoever presses first, or by places in a line; see docs/line.md."),
+        Parameter(help="How buyers get units: by pressing first, or by their places in a line; see docs/line.md."),
     ] = None
     waiting_list: Annotated[
-        bool, Parameter(negative=(), help="When it is sold out, what comes back goes to those who wait for it.")
+        bool, Parameter(negative=(), help="After the sell-out, units that come back go to those who wait for them.")
     ] = False
     serve_per_s: Annotated[
-        int | None, Parameter(converter=whole, help="Of a line: how many are served in a second, at most.")
+        int | None, Parameter(converter=whole, help="How many people in the line are served in a second, at most.")
     ] = None
     beacon: Annotated[
         bool, Parameter(negative=(), help="The draw waits for a public value, given when the list is closed.")

@@ -27,7 +27,7 @@ def pause_all(reason: str | None, *, as_json: bool, url: str | None) -> None:
             # more, because the audit lifts a pause of its own.
             apart = sale["state"] == "paused" and not sale.get("waits_for_codes")
             done.append(_act(client, sale, "pause", reason if apart else why))
-    _print(done, as_json, nothing="There is no sale that is on or to come.")
+    _print(done, as_json, nothing="No sale is on or to come.")
 
 
 def resume_all(reason: str | None, *, as_json: bool, url: str | None) -> None:

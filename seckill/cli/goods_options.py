@@ -19,7 +19,7 @@ class GoodsOptions:
     images: Annotated[
         list[str] | None, Parameter(name="--image", negative=(), help="Address of a picture; the first is the cover.")
     ] = None
-    list_price_cents: Annotated[int | None, Parameter(converter=whole, help="What one unit costs otherwise.")] = None
+    list_price_cents: Annotated[int | None, Parameter(converter=whole, help="The usual price of one unit.")] = None
     terms_url: Annotated[str | None, Parameter(help="Address of its terms.")] = None
     delivery: Annotated[str | None, Parameter(help="How and when it is delivered.")] = None
     return_url: Annotated[str | None, Parameter(help="Where buyers go back to the shop.")] = None

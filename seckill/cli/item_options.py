@@ -20,10 +20,10 @@ Items = Annotated[
         name="--item",
         negative=(),
         help="A size or a colour: TITLE:UNITS, TITLE:UNITS:PRICE_CENTS or TITLE:UNITS:PRICE_CENTS:EXTERNAL_ID, such as "
-        "M:50:9900; again for each. They share one limit per buyer.",
+        "M:50:9900; repeat it for each. They share one limit per buyer.",
     ),
 ]
-ItemId = Annotated[str | None, Parameter(name="--item", help="Of which item, by its id, where the sale has any.")]
+ItemId = Annotated[str | None, Parameter(name="--item", help="The id of the item, if the sale has items.")]
 
 
 def read_items(texts: Sequence[str] | None, units: int | None) -> list[dict[str, Any]] | None:

@@ -25,7 +25,10 @@ def _summary_rows(summary: dict[str, Any], *, repeats: bool) -> list[tuple[str, 
     rows = [
         ("sold", f"{summary['sold_units']} of {summary['units']}, {_percent(summary['sell_through'])}"),
         ("sold out", _sold_out(summary)),
-        ("presses", f"{way['presses']}, of which {sum(way['refused'].values())} refused; who only looked is not known"),
+        (
+            "presses",
+            f"{way['presses']}, of which {sum(way['refused'].values())} refused; who only looks is not counted",
+        ),
         ("orders", f"{way['orders']}, {_percent(way['orders_per_press'])} of the presses"),
         ("paid", f"{way['paid_orders']}, {_percent(way['paid_per_order'])} of the orders"),
         ("lapsed", f"{summary['lapsed']}, {_percent(summary['lapse_rate'])} of the orders"),

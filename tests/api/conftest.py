@@ -128,7 +128,7 @@ async def engine(settings: Settings) -> AsyncIterator[Engine]:
 
 
 async def make_node(settings: Settings, engine: Engine) -> Node:
-    """Without its loops: tests call `refresh`, so that nothing depends on when a loop happens to run."""
+    """Makes a node without its loops: tests call `refresh`, so that nothing depends on when a loop happens to run."""
     api = Api(settings, engine)
     http = httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://seckill")
     worker = Worker(

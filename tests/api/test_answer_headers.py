@@ -36,7 +36,7 @@ async def ask(served: Served, path: str, more: str = "", method: str = "GET") ->
 
 
 async def claim(served: Served, sale_id: str, more: str = "", unusual: bool = False) -> Answer:
-    """From its bytes; or, with a header that only the parser may judge, as an ASGI request."""
+    """Claims from the bytes; or, with a header that only the parser may judge, as an ASGI request."""
     parsed = "Trailer: X-Checksum\r\n" if unusual else ""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(served.url.rpartition(":")[2]))
     writer.write(f"POST /v1/sales/{sale_id}/orders HTTP/1.1\r\nHost: here\r\n{parsed}{more}\r\n".encode())

@@ -103,7 +103,7 @@ async def test_the_gates_clock_decides_about_early_access_too(node: Node) -> Non
 
 
 async def test_orders_of_early_buyers_are_there_like_any_other(node: Node) -> None:
-    """Also before the beginning: shown while queued, written, cancelled, and rebuilt with the round."""
+    """Even before the beginning, they are shown while queued, written, cancelled, and rebuilt with the round."""
     sale = await node.create(units=3, audience={"early": [{"groups": ["vip"], "minutes": 60}]}, **soon(minutes=30))
     order_id = (await press(node.http, sale, "ann", groups=["vip"])).json()["order_id"]
     headers = {"Authorization": f"Bearer {token_with('ann')}"}

@@ -128,7 +128,7 @@ async def published(node: Node, sale: dict[str, Any]) -> dict[str, Any]:
 
 
 async def is_sound(node: Node, sale: dict[str, Any]) -> bool:
-    """By the check that shares nothing with it."""
+    """Checks a draw with the code that shares nothing with it."""
     draw = await published(node, sale)
     entries = (await node.http.get(f"/v1/sales/{sale['id']}/draw/entries")).json()["entries"]
     verdict = check(

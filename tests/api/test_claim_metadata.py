@@ -38,7 +38,7 @@ async def test_it_is_shown_to_its_buyer_and_to_operators(node: Node) -> None:
     assert [each["order"].get("metadata") for each in found.json()["orders"]] == [None, SAID]
 
 
-async def test_exports_have_it(node: Node) -> None:
+async def test_exports_have_the_metadata(node: Node) -> None:
     sale = await node.create(limit_per_buyer=2)
     await node.buy(sale, "ann", metadata=SAID)
     await node.buy(sale, "ann")
@@ -67,7 +67,7 @@ async def test_what_is_wrong_is_named_and_buys_nothing(node: Node, wrong: object
     assert (await node.buy(sale, "ann", metadata={"a": "x" * 4087})).status_code == 202
 
 
-async def test_it_survives_a_rebuild(
+async def test_metadata_survive_a_rebuild(
     node: Node, engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The round is lost, and the queue has what no worker has written."""

@@ -22,7 +22,8 @@ from tests.patience import PATIENCE_S
 
 @pytest.fixture(params=["framework", "short way"])
 async def node(request: pytest.FixtureRequest, settings: Settings, engine: Engine) -> AsyncIterator[Node]:
-    """As an ASGI application, and behind the protocol that answers most claims by itself: the same answers."""
+    """A node as an ASGI application, and one behind the protocol that answers most claims by itself: both answer
+    alike."""
     node = await make_node(settings, engine)
     if request.param == "framework":
         yield node
@@ -143,7 +144,8 @@ async def test_without_a_token(node: Node) -> None:
 
 
 async def test_the_same_key_gives_the_same_order(node: Node, settings: Settings, engine: Engine) -> None:
-    """After the answer was lost, after the sell-out, with its state by then, on another node (F8, F9)."""
+    """It does so after the answer was lost, after the sell-out, with its state by then, and on another node (F8,
+    F9)."""
     sale = await node.create(units=1)
     first = await node.buy(sale, "ann", key="k-1")
     assert (await node.buy(sale, "bob")).json()["code"] == "sold_out"

@@ -39,7 +39,7 @@ def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 @pytest.fixture
 async def hasty(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
-    """Without loops that could hear of an order, and with little time."""
+    """A node without loops that could hear of an order, and with little time."""
     node = await make_node(replace(settings, confirm_within_s=SHORT_S), engine)
     yield node
     await node.http.aclose()
@@ -178,7 +178,7 @@ async def test_nobody_hears_yes_before_the_row_is_there(served: Served) -> None:
 
 
 async def test_until_it_is_written_no_answer_tells_of_it(served: Served, hasty: Node) -> None:
-    """Not a repeat, not the limit, not the list; and when it is written, all of them."""
+    """Neither a repeat nor the limit nor the list tells of it; once it is written, all of them do."""
     node = served.node
     sale = await node.create(confirm="ledger")
     await hasty.refresh()

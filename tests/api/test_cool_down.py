@@ -20,7 +20,7 @@ LONG_S = 3600
 
 
 async def cancel(node: Node, won: httpx2.Response, user: str) -> None:
-    """And the unit is back on sale."""
+    """Cancels the order and sees that the unit is back on sale."""
     assert won.status_code == 202, won.text
     await node.work()
     order_id = won.json()["order_id"]
@@ -88,7 +88,7 @@ async def test_a_node_that_refuses_as_sold_out_lets_the_gate_speak_to_who_waits(
 
 
 async def test_the_next_round_begins_without_a_wait(node: Node) -> None:
-    """Also at the edge between two rounds, where the one that is over is asked as well."""
+    """This holds at the edge between two rounds, too, where the one that is over is asked as well."""
     started_ms = await now_ms(node)
     first = await announce(node, started_ms - HOUR_MS, started_ms + HOUR_MS, cool_down_s=LONG_S)
     await cancel(node, await node.buy(shown(node, first), "ann", key="k"), "ann")
@@ -117,7 +117,7 @@ async def test_a_change_is_also_for_the_rounds_that_follow(node: Node) -> None:
 
 
 async def test_the_wait_survives_a_gate_that_lost_everything(node: Node, engine: Engine, redis_url: str) -> None:
-    """From the ledger's rows: whose orders lapsed, how many, and when."""
+    """The ledger's rows tell whose orders lapsed, how many, and when."""
     sale = await node.create(units=9, limit_per_buyer=2, cool_down_s=0)
     for user in ("ann", "ann", "bob"):
         await cancel(node, await node.buy(sale, user), user)

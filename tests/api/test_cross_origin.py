@@ -113,7 +113,7 @@ async def test_no_cache_gives_the_answer_for_one_origin_to_another(node: Node) -
 
 
 async def test_refusals_can_be_read_too(node: Node) -> None:
-    """Or a page could not tell sold out from a broken connection."""
+    """Otherwise a page could not tell sold out from a broken connection."""
     sale = await node.create(units=1)
     missing = await node.http.get("/v1/orders/ABC", headers={"Origin": SHOP, **buyer("ann")})
     unknown = await node.http.post("/v1/sales/ABC/orders", json={}, headers={"Origin": SHOP, **buyer("ann")})

@@ -124,7 +124,8 @@ async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], r
 async def test_a_flag_counts_for_nothing_once_the_gate_is_known_to_have_another_version(
     nodes: list[Node], release_desk: ReleaseDesk
 ) -> None:
-    """From the moment that the pulse is there, even before flags are withdrawn because of it (F46)."""
+    """It counts for nothing from the moment that the pulse is there, even before flags are withdrawn because of it
+    (F46)."""
     node = nodes[0]
     sale, order_id, round_id = await sell_out(nodes)
     await cancel(node, order_id)
@@ -217,7 +218,7 @@ async def test_a_flag_is_not_raised_for_a_version_that_was_announced_to_be_over(
 async def test_a_cancelled_unit_is_sold_on_another_node(
     nodes: list[Node], release_desk: ReleaseDesk, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With everything running as in production, except that the nodes never ask the gate again by themselves."""
+    """Everything runs as in production, except that the nodes never ask the gate again by themselves."""
     monkeypatch.setattr(node_schedule, "PULSES_EVERY_S", 3600.0)
     a, b = nodes
     stop = Stop()

@@ -49,7 +49,7 @@ async def state(node: Node, user: str, order_id: str) -> str:
 
 
 async def press(node: Node, sale: dict[str, Any], user: str, every_s: float, answers: Counter[str]) -> str:
-    """Until there is an order."""
+    """Presses until there is an order."""
     while True:
         answer = (await node.buy(sale, user)).json()
         answers[answer.get("code", "accepted")] += 1

@@ -243,7 +243,8 @@ async def test_lost_counts_of_items_are_found_and_mended(node: Node, engine: Eng
 
 
 async def test_a_sold_out_item_is_refused_without_the_gate(node: Node, engine: Engine) -> None:
-    """Until a unit of it comes back. Its winner is still sent there, and other items are sold all the time."""
+    """It is refused until a unit of it comes back. Its winner is still sent there, and other items are sold all the
+    time."""
     sale, ids = await announce(node)
     won = (await node.buy(sale, "ann", key="k", item_id=ids["S"])).json()
     asked: list[Any] = []

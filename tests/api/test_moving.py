@@ -85,7 +85,7 @@ async def test_a_release_that_was_lost_is_made_again_once(node: Node, elsewhere:
 async def test_an_order_that_is_missing_closes_its_round_until_the_rebuild(
     node: Node, elsewhere: Elsewhere, redis_url: str, late: bool
 ) -> None:
-    """Also one that a worker had in hand, and writes after the lane was opened again."""
+    """The same goes for an order that a worker had in hand and writes after the lane was opened again."""
     sale = await sell(node, "ann", "bob")
     (known,) = await node.engine.ledger.sales()
     clock = Clock()

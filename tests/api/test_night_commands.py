@@ -312,7 +312,7 @@ async def test_an_alarm_can_be_tried_and_those_that_were_are_listed(
     async with Receiver().running() as people:
         monkeypatch.setenv("SECKILL_ALARM_URL", people.url("/hook/a-secret-token"))
         told = await said("alarm", "test")
-        assert told.startswith("127.0.0.1 has taken the alarm.")
+        assert told.startswith("127.0.0.1 has accepted the alarm.")
         (message,) = [each.event for each in people.taken]
         assert (message["alarm"], message["test"]) == (AlarmCause.TEST, True)
         assert message["runbook"] == "docs/operations.md#alarms"
@@ -322,7 +322,7 @@ async def test_an_alarm_can_be_tried_and_those_that_were_are_listed(
 
         people.answer = no
         told = await said("alarm", "test", code=1)
-        assert told.startswith("seckill: 127.0.0.1 has not taken the alarm (HTTP Error 500")
+        assert told.startswith("seckill: 127.0.0.1 did not accept the alarm (HTTP Error 500")
         assert "a-secret-token" not in told
         assert not json.loads((await said("alarm", "test", "--json", code=1)).splitlines()[0])["taken"]
         assert len(people.got) == 3, "once each"

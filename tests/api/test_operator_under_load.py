@@ -85,7 +85,7 @@ class Pouring:
         assert done.status_code == 200, done.text
 
     async def add(self, units: int, times: int) -> None:
-        """From both nodes at once."""
+        """Adds units from both nodes at once."""
         url = f"/v1/sales/{self.sale['id']}"
         adding = [self.nodes[i % 2].http.patch(url, json={"add_units": units}, headers=OPERATOR) for i in range(times)]
         assert [answer.status_code for answer in await asyncio.gather(*adding)] == [200] * times

@@ -148,7 +148,7 @@ async def test_the_time_is_the_gates_and_nobody_keeps_it(node: Node) -> None:
 
 
 async def test_there_is_no_demo_sign_in_unless_it_is_wanted(node: Node, settings: Settings, engine: Engine) -> None:
-    """Not refused: it does not exist."""
+    """The route is not refused: it does not exist."""
     response = await node.http.post("/v1/demo/sign-in", json={"name": "ann"})
     assert response.status_code == 404
     assert "/v1/demo/sign-in" not in (await node.http.get("/openapi.json")).json()["paths"]

@@ -80,7 +80,8 @@ async def test_only_a_pass_of_ones_own_for_this_sale_lets_in(served: Served, ove
 
 @pytest.mark.usefixtures("way")
 async def test_what_comes_before_a_pass_and_what_after(served: Served, over_the_wire: httpx2.AsyncClient) -> None:
-    """In the order of the contract: token, sale, invitation, pass, and then whatever else is wrong with the claim."""
+    """The order is that of the contract: token, sale, invitation, pass, and then whatever else is wrong with the
+    claim."""
     sale = await served.node.create(**{"pass": "work"})
     path = f"/v1/sales/{sale['id']}/orders"
     assert (await over_the_wire.post(path)).json()["code"] == "unauthenticated"

@@ -351,7 +351,7 @@ async def test_nothing_opens_a_fenced_round_but_its_rebuild(node: Node, engine: 
 async def test_a_round_that_is_over_is_not_left_half_rebuilt(
     node: Node, engine: Engine, keeper: Keeper, left: str
 ) -> None:
-    """By a keeper that died. No other watches the round any more, and no release waits for it."""
+    """The keeper that rebuilt it died. No other watches the round any more, and no release waits for it."""
     sale = await node.create(units=3)
     assert (await node.buy(sale, "ann")).status_code == 202
     await node.work()

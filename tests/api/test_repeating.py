@@ -36,7 +36,7 @@ from tests.patience import PATIENCE_S
 
 @pytest.fixture
 def settings(settings: Settings, ledger_url: str) -> Settings:
-    """On each database in turn."""
+    """Settings for each database in turn."""
     return replace(settings, database_url=ledger_url)
 
 
@@ -81,7 +81,7 @@ async def test_five_hundred_in_flight_while_one_round_follows_the_other(node: No
 
 
 async def check_admission_times(node: Node, first: Sale, second: Sale, boundary_ms: int) -> None:
-    """By the gate's clock, all of them are in the round that was on."""
+    """Checks that all orders are in the round that was on by the gate's clock."""
     for one, inside in ((first, range(boundary_ms)), (second, range(boundary_ms, boundary_ms + HOUR_MS))):
         held = await node.engine.ledger.holdings(one.round.id, "", 1000)
         numbers = [holding.number for mine in held.values() for holding in mine]

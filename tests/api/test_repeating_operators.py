@@ -27,7 +27,7 @@ from tests.backends.sql.making import HOUR_MS
 
 @pytest.fixture
 def settings(settings: Settings, ledger_url: str) -> Settings:
-    """On each database in turn."""
+    """Settings for each database in turn."""
     return replace(settings, database_url=ledger_url)
 
 

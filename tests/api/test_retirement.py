@@ -29,7 +29,7 @@ from tests.patience import PATIENCE_S
 
 @pytest.fixture
 def settings(settings: Settings, ledger_url: str) -> Settings:
-    """On each database in turn."""
+    """Settings for each database in turn."""
     return replace(settings, database_url=ledger_url)
 
 
@@ -153,7 +153,7 @@ async def test_as_long_as_anything_may_move_it_stays(node: Node, retirement: Ret
 
 
 async def test_control_the_ledger_alone_would_let_it_go_too_early(node: Node, engine: Engine) -> None:
-    """In the stream, the ledger cannot see them: without the comparison with the gate the round would be retired."""
+    """The ledger cannot see orders in the stream: without the comparison with the gate the round would be retired."""
     sale = await ended(node)
     late_ms = sale.round.ends_ms + RETIRE_AFTER_MS + 1
     assert [round_.id for round_ in await engine.ledger.rounds_over(late_ms - RETIRE_AFTER_MS, 10)] == [sale.round.id]

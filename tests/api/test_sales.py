@@ -284,7 +284,7 @@ async def make_node_with_gate(settings: Settings, engine: Engine, gate: Any) -> 
     return Node(http, api, engine, None)  # type: ignore[arg-type]
 
 
-async def test_of_the_past_the_list_shows_the_last_and_the_way_to_the_rest(
+async def test_the_list_shows_the_last_past_sales_and_the_way_to_the_rest(
     node: Node, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seckill.web.sales.sales.ENDED_MAX", 2)
@@ -336,7 +336,7 @@ async def test_amounts_are_in_minor_units_and_the_description_says_so(node: Node
 
 
 async def test_a_sale_in_a_currency_that_is_not_known_any_more_goes_on(node: Node, engine: Engine) -> None:
-    """From before unknown ones were refused, or in one that was abolished."""
+    """It was announced before unknown ones were refused, or its currency was abolished."""
     made = await engine.ledger.create_sale(replace(draft(price_cents=100), currency="XYZ"), lane=0)
     sale = {"id": engine.sale_ids.encode(made.id)}
     shown = (await node.http.get(f"/v1/sales/{sale['id']}")).json()

@@ -38,7 +38,7 @@ async def refuse_its_entry(node: Node, redis_url: str) -> None:
 
 
 async def give_up(engine: Engine) -> None:
-    """As after the last try."""
+    """Gives an entry up as after the last try."""
     for letter in await engine.ledger.letters(LetterState.RETRYING, 10):
         await DeadLetterDesk(engine.ledger, Alarm(""), ())._retry(letter)
 
@@ -110,8 +110,8 @@ READERS = {"find": (4, _found), "newest": (4, _listed)}
 async def test_an_order_that_moves_while_it_is_looked_for_is_found(
     node: Node, engine: Engine, redis_url: str, reader: str, written: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the gate to the letters, from there to its row, or straight to its row: each move at each moment between
-    the reader's questions."""
+    """It moves from the gate to the letters, from there to its row, or straight to its row: each move at each moment
+    between the reader's questions."""
     calls, look = READERS[reader]
     tried = 0
     for leaves_gate in range(calls + 1):
@@ -144,7 +144,7 @@ async def test_an_order_that_moves_while_it_is_looked_for_is_found(
 
 
 async def forget_buyers(node: Node, redis_url: str) -> None:
-    """And that there were any: it would not say that it has none if it had lost them."""
+    """Forgets also that there were any: the gate would not say that it has none if it had lost them."""
     client: Any = connect(redis_url)
     for sale in await node.engine.ledger.sales():
         await client.unlink(keys.buyers(sale.round.ref))

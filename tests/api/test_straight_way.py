@@ -106,7 +106,7 @@ async def test_what_operators_change_counts_for_the_next_claim(
 async def test_after_the_sell_out_nobody_asks_the_gate(
     served: Served, straight: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also if the node learns nothing else from then on."""
+    """This holds even if the node learns nothing else from then on."""
     monkeypatch.setattr(SaleCache, "news", property(lambda _: 0, lambda *_: None), raising=False)
     few = await served.node.create(units=10)
     await until_straight(served, few, straight)

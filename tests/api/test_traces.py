@@ -230,7 +230,7 @@ async def test_a_claim_that_is_not_traced_goes_the_quick_way(
         assert (len(asked), answered) == (2, [here.sale["id"]])
 
 
-async def test_off_there_is_nothing_of_it(settings: Settings) -> None:
+async def test_nothing_of_traces_is_there_while_they_are_off(settings: Settings) -> None:
     async with open_engine(settings, role="api") as engine:
         api = Api(settings, engine)
         assert (engine.tracer, api.traced, api._claim) == (None, None, api.claims)

@@ -57,7 +57,7 @@ async def test_a_refusal_tells_what_is_known(node: Node, lanes: int) -> None:
 
 
 @pytest.mark.parametrize("is_flagged", [False, True])
-async def test_of_an_item_only_the_decision_is_known(node: Node, is_flagged: bool) -> None:
+async def test_only_the_decision_about_an_item_is_known(node: Node, is_flagged: bool) -> None:
     """A buyer who waits for another size is not told of units that would not help."""
     items = [{"title": "S", "units": 1}, {"title": "L", "units": 9}]
     sale = await node.create(units=10, items=items)
@@ -102,7 +102,7 @@ async def test_a_refusal_says_what_is_left_to_do(node: Node) -> None:
 
 
 async def test_what_the_gate_itself_refuses_says_so_too(node: Node) -> None:
-    """Before the node knows that the round is sold out."""
+    """The gate refuses before the node knows that the round is sold out."""
     sale = await node.create(units=1)
     await node.buy(sale, "ann")
     decided_at, sold_out_at, may_return = told((await node.buy(sale, "eve")).json())

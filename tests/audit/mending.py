@@ -9,7 +9,7 @@ TURNS_MAX = 3
 
 
 async def plan(world: World, report: Report | None = None) -> Plan:
-    """From what was just read, or is read now."""
+    """Plans from what was just read, or reads it now."""
     report = report or await world.auditor.read(full=True)
     return await mender(world).plan(report, world.auditor.teller())
 
@@ -19,7 +19,7 @@ def mender(world: World) -> Repair:
 
 
 async def mend(world: World, first: Plan | None = None) -> list[str]:
-    """As often as there is something to do, beginning with a plan that was just made, if there is one."""
+    """Mends as long as there is something to do, beginning with a plan that was just made, if there is one."""
     done: list[str] = []
     for turn in range(TURNS_MAX):
         wanted = first if first is not None and turn == 0 else await plan(world)

@@ -182,7 +182,7 @@ async def old_entry(world: World) -> None:
 
 
 async def forge_order(world: World) -> None:
-    """In the ledger with all that belongs to it, as if it had come through the gate."""
+    """Writes an order and all that belongs to it into the ledger, as if it had come through the gate."""
     await world.sql(
         "INSERT INTO orders (id, round_id, sale_id, user_id, quantity, state, active_slot, slot, request_id, epoch,"
         " price_cents, currency, created_ms, recorded_ms, expires_ms)"

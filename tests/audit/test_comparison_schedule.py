@@ -249,7 +249,7 @@ async def test_a_server_that_goes_away_in_the_middle_is_asked_again(
 async def test_what_nobody_has_thought_of_is_no_verdict(
     busy: World, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And holds up no other round: only the one that it is about cannot be judged."""
+    """It holds up no other round: only the one that it is about cannot be judged."""
     other = await open_another(busy)
     await busy.sql("DELETE FROM order_events WHERE order_id = :id", id=busy.numbers["ann"])
     right = order_comparison.compare_orders
@@ -292,7 +292,7 @@ async def test_a_suspicion_does_not_hold_up_the_others_for_long(
 
 
 async def test_a_reason_counts_once_also_when_it_cannot_be_seen_meanwhile(busy: World, watched: Watched) -> None:
-    """While something is queued, an admitted order may be on its way or lost: it cannot be told."""
+    """While something is queued, nobody can tell whether an admitted order is on its way or lost."""
     await watched.auditor.read(gently=True)
     for name in ("admitted", "total"):
         await busy.redis.hincrby(await busy.round_key(), name, 1)

@@ -162,7 +162,7 @@ async def test_the_audit_names_it_and_a_repair_mends_it(world: World, what: str)
 
 @pytest.mark.parametrize("what", ["damaged", "lost", "round and records lost"])
 async def test_no_buyer_is_told_that_an_accepted_order_is_none(world: World, what: str) -> None:
-    """While the gate has lost the records, it is unknown whether there is such an order."""
+    """While the gate has lost the records, nobody can know whether there is such an order."""
     await open_sale(world, units=5)
     await world.sell("ann")
     http = world.node.http

@@ -81,8 +81,8 @@ def unpaid(world: World) -> dict[str, tuple[int, str]]:
 @ON_SQLITE
 @pytest.mark.parametrize("noticed", ["by its count", "by its silence"])
 async def test_a_lost_stream_with_60_queued_under_load(world: World, noticed: str) -> None:
-    """Without a person, and while others buy. A keeper that has seen the stream before knows at once; any other as soon
-    as the queue is empty."""
+    """It mends without a person, and while others buy. A keeper that has seen the stream before knows at once; any
+    other as soon as the queue is empty."""
     await open_sale(world, units=100)
     keeper = keeper_of(world)
     await world.sell(*(f"u{i}" for i in range(60)))
@@ -205,7 +205,7 @@ async def test_a_lost_round_or_a_field_of_it(world: World, gone: str) -> None:
 
 @ON_SQLITE
 async def test_a_rebuild_keeps_what_nobody_has_written(world: World) -> None:
-    """In the stream, in hand of a worker, or set aside: as far as there is room."""
+    """It keeps orders in the stream, in a worker's hand, or set aside, as far as there is room."""
     await open_sale(world, units=3)
     await world.sell("ann", "bob", "cid")
     in_hand = await world.engine.transport.read(1, PATIENCE_S)

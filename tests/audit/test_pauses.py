@@ -137,7 +137,7 @@ async def test_an_operators_pause_is_never_lifted(busy: World) -> None:
 
 
 async def test_what_an_operator_has_paused_first_does_not_become_the_audits(busy: World) -> None:
-    """Also if they press in the same moment as the audit."""
+    """This holds even if they press in the same moment as the audit."""
     ledger = busy.engine.ledger
     (sale,) = await ledger.sales()
     await press(busy, "pause")

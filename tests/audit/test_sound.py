@@ -211,7 +211,7 @@ async def test_a_gate_of_another_ledger_is_not_compared(busy: World) -> None:
 
 
 async def test_the_auditor_cannot_write(busy: World) -> None:
-    """Not even by mistake."""
+    """It cannot even by mistake."""
     database = busy.auditor._ledger.database
     for statement in ("DELETE FROM orders", "UPDATE rounds SET sold = 0"):
         try:

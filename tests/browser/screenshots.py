@@ -156,7 +156,7 @@ async def uploaded(browser: Browser, stack: Stack) -> str:
 
 
 async def goods(visit: Visit, browser: Browser, stack: Stack, folder: Path) -> list[bytes]:
-    """With a picture, in each language, and at last on a wide screen."""
+    """Pictures of a sale that shows its goods, in each language, and at last on a wide screen."""
     facts: dict[str, Any] = {
         "images": [await uploaded(browser, stack)],
         "list_price_cents": 32900,
@@ -283,7 +283,7 @@ async def at_the_door(visit: Visit, stack: Stack) -> list[bytes]:
 
 
 async def endings(visit: Visit, stack: Stack) -> list[bytes]:
-    """Not paid in time, cancelled, refunded, replaced; and the list of them."""
+    """Pictures of orders that lapsed or were cancelled, refunded or replaced, and of the list of them."""
     sale = await open_sale(stack, "Desk", pay_within_s=2, limit_per_buyer=2)
     page = await visit.sale_page(sale, "late", viewport=SIZE)
     await press(page)
@@ -464,7 +464,8 @@ SHOP = """<!doctype html><html lang="{lang}"><meta charset="utf-8">
 
 
 async def embedded(visit: Visit, stack: Stack, shop: Shop) -> list[bytes]:
-    """In the pages of a shop with a look of its own: to be bought, to be paid, paid; the last one otherwise."""
+    """Pictures of the element in shops with looks of their own: to be bought, to be paid, paid; the last one
+    differs."""
     shop.sign = stack.token
     visit.hosts.add(shop.url.partition("://")[2])
     sale = await open_sale(stack, "Tea for two", price_cents=4900, list_price_cents=6900)

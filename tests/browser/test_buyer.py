@@ -37,7 +37,7 @@ async def server_time(stack: Stack) -> datetime:
 
 
 async def arrive_early(page: Page, stack: Stack) -> dict[str, Any]:
-    """At the page of a sale that has not begun. A machine that was too slow for it gets more time."""
+    """Opens the page of a sale that has not begun. A machine that was too slow for it gets more time."""
     for lead_s in (8, 20, 60):
         sale = await stack.create_sale(title=f"Kettle {lead_s}", units=3, begins_at=in_s(lead_s))
         await page.goto(stack.url)
@@ -118,7 +118,7 @@ async def test_a_sale_that_confirms_in_the_ledger_shows_no_order_before_it_is_th
 
 
 async def test_an_order_that_could_not_be_written_says_so(visit: Visit, stack: Stack) -> None:
-    """As the answer to a claim that waited for it."""
+    """The answer to a claim that waited for it says so."""
     sale = await stack.create_sale(units=3, confirm="ledger")
     page = await visit.sale_page(sale, "fay")
     order = {"order_id": "0123456789ABC", "sale_id": sale["id"], "round": sale["round"], "quantity": 1}
@@ -520,7 +520,7 @@ async def test_sales_that_were_over_long_ago_are_shown_on_demand(visit: Visit, s
     page = await visit.page()
 
     async def shortened(route: Route) -> None:
-        """As if there were more than a hundred newer ones."""
+        """Shortens the list as if there were more than a hundred newer orders."""
         content = await ask(stack, "GET", "/v1/sales", {})
         if "before=" in route.request.url:
             content |= {"sales": [old], "older": None}

@@ -119,7 +119,8 @@ async def window(shop: Shop, stack: Stack, visit: Visit) -> Window:
 
 
 async def heard(page: Page, last: str, of: int = 1) -> list[list[str]]:
-    """With the event called `last`, of so many elements: it may come a moment after the page shows what it is about."""
+    """Returns what was heard up to the event `last` of that many elements: it may come a moment after the page shows
+    what it is about."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             found: list[list[str]] = await page.evaluate("window.heard")
@@ -259,7 +260,7 @@ async def test_a_new_token_that_is_refused_as_well_signs_out(window: Window, sta
 
 
 async def test_the_page_hands_tokens_over_itself(window: Window, stack: Stack) -> None:
-    """Before the script is there, when it is asked for one, and after signing in."""
+    """It does so before the script is there, when it is asked for one, and after signing in."""
     sale = await stack.create_sale(units=9)
     window.put("handed", sale, '<seckill-sale sale="SALE_ID"></seckill-sale>')
     early = f"""addEventListener("DOMContentLoaded", () => {{
@@ -358,7 +359,7 @@ async def test_who_has_one_already_is_shown_it_in_its_place(window: Window, stac
 async def test_the_browser_has_asked_before_the_button_is_pressed(
     window: Window, stack: Stack, browser: Browser
 ) -> None:
-    """As Chromium itself counts: with a claim that is asked about beforehand, the press is one request."""
+    """Chromium itself counts: if it has asked about the claim beforehand, the press is one request."""
     sale = await stack.create_sale(units=3)
     window.put("ahead", sale)
     context = await browser.new_context()  # one in which nothing is intercepted: there, browsers keep no answers
@@ -584,7 +585,7 @@ async def test_a_shop_that_says_where_to_pay(window: Window, stack: Stack) -> No
 
 
 async def test_the_captchas_widget_is_shown_in_the_element(shop: Shop, checked: Visit) -> None:
-    """With the documented policy, and the service's host besides."""
+    """The page has the documented policy, and the service's host besides."""
     script = checked.stack._settings["SECKILL_CHECK_SCRIPT_URL"]
     service = script.removesuffix("/api.js")
     shop.sign = checked.stack.token

@@ -20,7 +20,7 @@ WATCHED = """
 
 
 class Cache:
-    """On the way to the server. Once it is told to, it answers once more with what it has kept."""
+    """A cache on the way to the server. When told to, it answers once more with what it has kept."""
 
     def __init__(self, kept: dict[str, Any]) -> None:
         self._kept = kept
@@ -35,7 +35,7 @@ class Cache:
 
 
 async def test_sold_out_never_stands_above_a_live_button(visit: Visit, stack: Stack) -> None:
-    """Also while what the page knows of the sale is older than the answer to the press."""
+    """It does not even while what the page knows of the sale is older than the answer to the press."""
     sale = await stack.create_sale(units=1)
     page = await visit.sale_page(sale, "una")
     button = page.locator("[data-action=buy]")
@@ -62,7 +62,7 @@ async def test_sold_out_never_stands_above_a_live_button(visit: Visit, stack: St
     assert await page.evaluate("contradictions") == []
 
 
-async def test_paused_neither(visit: Visit, stack: Stack) -> None:
+async def test_paused_never_stands_above_a_live_button(visit: Visit, stack: Stack) -> None:
     sale = await stack.create_sale(units=1)
     page = await visit.sale_page(sale, "pia")
     button = page.locator("[data-action=buy]")

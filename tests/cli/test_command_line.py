@@ -262,7 +262,7 @@ def test_a_sale_that_repeats_and_where_its_units_are(
 
     assert came("sold") == "90 of 1000, 9.0 %"
     assert came("sold out") == "2026-11-19 02:00:02Z, 2.5 s after it began"
-    assert came("presses") == "30, of which 21 refused; who only looked is not known"
+    assert came("presses") == "30, of which 21 refused; who only looks is not counted"
     assert came("paid") == "6, none of the orders"
     assert came("money") == "246.00 CNY = 250.00 CNY taken - 4.00 CNY refunded (4.00 CNY of it not made yet)"
     assert came("money, all rounds").startswith("900.00 CNY")

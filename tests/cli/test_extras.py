@@ -20,7 +20,7 @@ RABBIT = {"SECKILL_BROKER_URL": "amqp://127.0.0.1:1", "SECKILL_REHEARSAL": "on"}
 
 
 def seckill(hidden: list[str], *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """As if they had never been installed. No server of the machine's own is found either."""
+    """Runs a command as if they had never been installed. No server of the machine's own is found either."""
     program = f"""
 import sys
 sys.modules.update(dict.fromkeys({hidden!r}))

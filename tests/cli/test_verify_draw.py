@@ -251,7 +251,7 @@ def test_a_server_is_asked_for_all_pages(path: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_long_list_takes_a_bounded_memory(tmp_path: Path) -> None:
-    """In a process of its own, to see its memory. A million take five times as much."""
+    """It runs in a process of its own, to see its memory. A million take five times as much."""
     entries = [f"{number:026d}" for number in range(200_000)]
     draw = drawn(entries)
     file = tmp_path / "draw.json"

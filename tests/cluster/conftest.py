@@ -77,14 +77,14 @@ class Shop:
         return {"item_id": items[int(user[-1]) % len(items)]["item_id"]} if items else {}
 
     async def insist(self, user: str) -> int:
-        """Until there is an answer."""
+        """Presses until there is an answer."""
         async with asyncio.timeout(PATIENCE_S):
             while (status := await self.buy(user)) == 503:
                 await asyncio.sleep(0.05)
         return status
 
     async def until_accepted(self, more: int) -> None:
-        """That many more than now."""
+        """Waits until that many more orders are accepted than now."""
         enough = len(self.accepted) + more
         async with asyncio.timeout(PATIENCE_S):
             while len(self.accepted) < enough:
@@ -120,8 +120,8 @@ class Shop:
             return False
 
     async def broken(self) -> dict[str, list[Any]]:
-        """By an audit that could read everything. On a busy machine Sentinel may think for a moment that the new one
-        is down too, and names nobody."""
+        """Reads with an audit that could read everything. On a busy machine Sentinel may think for a moment that the
+        new one is down too, and names nobody."""
         use = UseCases(self.engine, self.settings)
         await use.sale_cache.refresh_sales()
         async with open_auditor(self.settings) as auditor, asyncio.timeout(PATIENCE_S):

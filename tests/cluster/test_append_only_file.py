@@ -88,7 +88,7 @@ async def test_a_file_that_is_switched_on_counts_when_it_is_whole(server: Node, 
 
 
 async def test_off_and_on_at_one_instant_is_noticed(server: Node, tmp_path: Path) -> None:
-    """And nothing that is answered from then on is lost with the server."""
+    """From then on, nothing that is answered is lost with the server."""
     url = f"redis://{server.address}/0"
     async with open_shop(make_settings(url, tmp_path), units=10_000) as shop, shop.node.api.running():
         assert await shop.insist("early") == 202
@@ -113,7 +113,7 @@ async def all_are_known(shop: Shop) -> None:
 
 
 async def test_control_what_is_answered_before_the_file_is_whole_is_lost(server: Node) -> None:
-    """By a server that is asked without our watch."""
+    """The server is asked without our watch."""
     await server.ask("SET", "before", 1)
     await slowly(server)
     await off_and_on(server)
@@ -149,7 +149,7 @@ async def look_anew(shop: Shop) -> None:
 
 
 async def sells_on(shop: Shop, server: Node, name: str) -> None:
-    """For as long as it takes to look twice, and there is no refusal."""
+    """Checks for as long as it takes to look twice that no claim is refused."""
     looks = shop.engine.gate
     for i in range(4):
         assert not any((await looks.watch_servers()).values())

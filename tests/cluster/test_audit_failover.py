@@ -46,7 +46,7 @@ class Watch:
                 await asyncio.sleep(0.1)
 
     async def until_it_holds_again(self) -> None:
-        """By two readings that begin from now on."""
+        """Waits for two readings that begin from now on and find that everything holds."""
         begun = len(self.verdicts) + 1
         async with asyncio.timeout(PATIENCE_S):
             while self.verdicts[begun:].count(Verdict.HOLDS) < 2:

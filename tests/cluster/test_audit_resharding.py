@@ -98,7 +98,7 @@ class Askers:
         return report.verdict
 
     async def until_told(self) -> None:
-        """That everything holds."""
+        """Waits until the audit says that everything holds."""
         async with asyncio.timeout(PATIENCE_S):
             while await self.verdict() is Verdict.UNKNOWN:
                 await asyncio.sleep(0.05)
@@ -106,7 +106,7 @@ class Askers:
 
 @asynccontextmanager
 async def asked_shop(settings: Settings) -> AsyncIterator[Askers]:
-    """With orders that are written and one that is queued."""
+    """A shop with orders that are written and one that is queued."""
     async with open_shop(settings, units=100) as shop, open_auditor(settings) as auditor:
         for i in range(10):
             assert await shop.insist(f"early{i}") == 202

@@ -35,7 +35,7 @@ async def test_every_primary_gets_its_share_of_the_lanes(cluster: LocalCluster) 
 
 
 def test_lanes_lie_evenly_for_any_number_of_them() -> None:
-    """Also the first few, which are the ones that sales take first."""
+    """So do the first few, which sales take first."""
     for lanes in (4, 8, 16, 32, 64, 256):
         for primaries in (2, 3, 4, 5, 6):
             found = Counter(keys.slot(keys.tag(lane)) * primaries // SLOTS for lane in range(lanes))

@@ -92,7 +92,7 @@ async def until_readiness(shop: Shop, wanted: tuple[int, str]) -> None:
 
 
 async def until_refused(shop: Shop) -> None:
-    """By another buyer each time: one who has an order would get it again."""
+    """Presses as another buyer each time, because one who has an order would get it again."""
     tries = 0
     async with asyncio.timeout(PATIENCE_S):
         while await shop.buy(f"tries{tries}") != 503:

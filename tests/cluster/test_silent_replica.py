@@ -85,7 +85,7 @@ async def gate_view(shop: Shop) -> GateView:
 
 
 async def buy_in_vain(shop: Shop, user: str, orders: int) -> None:
-    """Until there is an order, and as many of them as that; on a busy machine the first call may not get so far."""
+    """Presses until there are orders, as many as that; on a busy machine the first call may not get so far."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             assert await shop.buy(user) == 503
@@ -353,7 +353,7 @@ async def test_a_round_that_was_rebuilt_admits_nobody_from_before_its_rebuild(
 
 
 async def test_units_are_not_got_before_a_replica_knows_that_they_were_sent(cluster: LocalCluster) -> None:
-    """Or a replica that takes over has them once more, and both lanes sell them."""
+    """Otherwise a replica that takes over would have them once more, and both lanes would sell them."""
     gate = RedisGate(cluster.url, timeout_s=GATE_TIMEOUT_S, backlog_max=1000, replica_acks=1)
     whole = SharedGate(gate)
     try:

@@ -55,7 +55,7 @@ class NeverAnswers:
 
 
 async def pending_under(cluster: LocalCluster, consumer: str) -> int:
-    """How many orders: an entry may have several."""
+    """Returns how many orders are pending: an entry may have several."""
     found = 0
     for lane in range(4):
         key = keys.orders(lane)

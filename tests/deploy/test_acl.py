@@ -30,7 +30,7 @@ REPLICATED = {"wait", "cluster|slots", "cluster|nodes"}
 
 @pytest.fixture
 async def admin(redis_backend_url: str) -> AsyncIterator[Any]:
-    """On Valkey and on Redis 7; the user is taken away in the end."""
+    """An admin's connection, to Valkey or to Redis 7; the user is deleted in the end."""
     client: Any = redis.asyncio.Redis.from_url(redis_backend_url)
     await client.flushall()
     await client.execute_command("ACL", "LOG", "RESET")
@@ -126,7 +126,7 @@ def named(right: str) -> str:
 
 
 async def test_the_server_reads_the_file() -> None:
-    """As `aclfile`, in which every line is a user: one that begins otherwise ends the server."""
+    """It reads it as `aclfile`, in which every line is a user: a line that begins otherwise ends the server."""
     with tempfile.TemporaryDirectory(prefix="sk") as folder:
         server = EmbeddedValkey(
             Path(folder), durability="fast", program=valkey_program(), options={"aclfile": str(FILE)}

@@ -82,7 +82,7 @@ def kustomize() -> list[str]:
 
 
 def test_kustomize_puts_it_together(tmp_path: Path) -> None:
-    """With the component, as an overlay of an operator's."""
+    """It does so with the component, as an overlay of an operator's."""
     shutil.copytree(FOLDER, tmp_path / "kubernetes")
     (tmp_path / "mine").mkdir()
     overlay = {"resources": ["../kubernetes"], "components": ["../kubernetes/scale-on-backlog"], "namespace": "shop"}

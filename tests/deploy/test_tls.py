@@ -62,7 +62,7 @@ def ends_soon(health: Health) -> str:
 
 
 async def refused(settings: Settings) -> None:
-    """In one sentence, by a certificate that does not convince."""
+    """Checks that a certificate that does not convince is refused in one sentence."""
     with pytest.raises(SeckillError, match=r"certificate is not believed|certificate verify failed") as told:
         async with open_engine(settings):
             pass

@@ -12,7 +12,7 @@ from seckill.domain.line_estimate import RoundSoFar, chance, passes_left
 SO_FAR = RoundSoFar(units_left=0, unpaid=100, paid=80, lapsed=20, passes=100)
 
 
-def test_what_is_certain() -> None:
+def test_a_chance_that_is_certain_is_told_as_one_or_zero() -> None:
     assert chance(0, replace(SO_FAR, units_left=1)) == 1.0
     assert chance(9, replace(SO_FAR, units_left=10, paid=0, lapsed=0)) == 1.0, "whatever the others do"
     assert chance(0, replace(SO_FAR, unpaid=0)) == 0.0, "nothing can come back any more"
@@ -22,7 +22,7 @@ def test_what_is_certain() -> None:
 
 
 @pytest.mark.parametrize("unpaid", [3, 40, 1000, 100_000])
-def test_it_falls_with_the_place_and_grows_with_the_rate(unpaid: int) -> None:
+def test_a_chance_falls_with_the_place_and_grows_with_the_rate(unpaid: int) -> None:
     so_far = replace(SO_FAR, unpaid=unpaid)
     told = [chance(unpaid * share // 20, so_far) for share in range(21)]
     assert all(one is not None and other is not None and one >= other for one, other in pairwise(told))
@@ -75,7 +75,7 @@ Rates = Callable[[random.Random], float]
         pytest.param(lambda dice: dice.betavariate(2, 5), 0.15, id="rates that are alike"),
     ],
 )
-def test_of_those_told_thirty_percent_about_thirty_percent_get_one(rates: Rates, off_by: float) -> None:
+def test_about_thirty_percent_of_those_told_thirty_percent_get_one(rates: Rates, off_by: float) -> None:
     dice = random.Random(7)
     told: dict[int, list[tuple[float, bool]]] = {}
     for _ in range(3_000):

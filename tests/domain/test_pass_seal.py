@@ -29,7 +29,7 @@ def test_no_part_of_it_can_be_taken_for_another() -> None:
     assert SEAL.seal(7, "1 ann", NOW_S) != SEAL.seal(71, "ann", NOW_S)
 
 
-def test_it_fits_into_a_header() -> None:
+def test_a_seal_fits_into_a_header() -> None:
     assert set(SEAL.seal(1 << 62, "用户", NOW_S)) <= set(string.ascii_letters + string.digits + "-_.")
 
 

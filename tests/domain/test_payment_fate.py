@@ -8,7 +8,7 @@ from tests.making import make_order
 
 
 @pytest.mark.parametrize("state", sorted(OVER))
-def test_of_an_order_that_is_over_it_is_late_unless_another_was_paid_instead(state: OrderState) -> None:
+def test_money_for_an_order_that_is_over_is_late_unless_another_was_paid_instead(state: OrderState) -> None:
     order = make_order(state=state)
     assert fate_of_unneeded(order) is Fate.LATE
     assert fate_of_unneeded(make_order(state=state, replaced_by=order.number)) is Fate.SURPLUS

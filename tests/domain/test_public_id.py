@@ -54,7 +54,7 @@ def test_many_at_once_are_as_one_by_one(numbers: list[int]) -> None:
     assert ids.encode_all(numbers) == [ids.encode(number) for number in numbers]
 
 
-def test_none_at_once() -> None:
+def test_no_ids_are_made_of_no_numbers() -> None:
     assert ids.encode_all([]) == []
 
 

@@ -169,7 +169,7 @@ def test_whatever_is_written_is_understood_or_refused(repeat: str, zone: str) ->
         ("0 0 1 1,12 *", "UTC", 32 * DAY_MS, "ends_at"),
     ],
 )
-def test_what_cannot_be(repeat: str, zone: str, window_ms: int, field: str) -> None:
+def test_recurrences_that_cannot_be_are_refused(repeat: str, zone: str, window_ms: int, field: str) -> None:
     with pytest.raises(BadRecurrence) as refused:
         make(repeat, zone, "2026-11-15T00:30:00Z", window_ms).check()
     assert refused.value.field == field
@@ -186,12 +186,12 @@ def test_what_cannot_be(repeat: str, zone: str, window_ms: int, field: str) -> N
         ("0 0 * 2 MON#5", "UTC", DAY_MS),
     ],
 )
-def test_what_can_be(repeat: str, zone: str, window_ms: int) -> None:
+def test_recurrences_that_can_be(repeat: str, zone: str, window_ms: int) -> None:
     make(repeat, zone, "2026-11-15T00:30:00Z", window_ms).check()
 
 
 def test_every_minute_for_a_year_is_asked_about_at_once() -> None:
-    """After a long absence the occurrences that were missed are not counted through one by one."""
+    """After a long absence, the rule does not count one by one through what was missed."""
     cron = make("* * * * *", "Europe/Berlin", "2026-01-01T00:00:00Z", 60_000)
     now_ms = ms("2026-01-01T00:00:30Z") + int(timedelta(days=3650).total_seconds() * 1000)
     assert cron.next_not_over(cron.begins_ms, now_ms) == now_ms - 30_000

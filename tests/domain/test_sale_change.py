@@ -89,7 +89,7 @@ def test_rounds_do_not_overlap() -> None:
         decide(sale(), replace(wanted, ends_ms=211), 50, before, following)
 
 
-def test_of_a_sale_that_repeats_limit_and_closing_are_for_later_rounds_as_well() -> None:
+def test_limit_and_closing_of_a_sale_that_repeats_are_for_later_rounds_as_well() -> None:
     following = make_round(begins_ms=300, ends_ms=400)
     change = SaleChange(limit_per_buyer=5, add_units=1, status=RoundStatus.CLOSED)
     decision = decide(sale(DAILY), change, 50, following=following)

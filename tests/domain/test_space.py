@@ -23,7 +23,7 @@ def disk(free_bytes: float, size_bytes: float, where: str = "/") -> Space:
         (disk(6.3 * GB, 2000 * GB), False, True),
     ],
 )
-def test_it_is_short_by_its_share_and_by_its_bytes(space: Space, short: bool, ample: bool) -> None:
+def test_space_is_short_by_its_share_and_by_its_bytes(space: Space, short: bool, ample: bool) -> None:
     assert (space.is_short, space.is_ample) == (short, ample)
 
 

@@ -51,7 +51,7 @@ async def rows(database_url: str, sql: str) -> list[Any]:
 
 
 async def check_audit(engine: Engine) -> None:
-    """By code that shares nothing with the engine."""
+    """Audits with code that shares nothing with the engine."""
     assert engine.auditor is not None
     async with asyncio.timeout(PATIENCE_S):
         while (report := await engine.auditor.read(full=True)).reasons():  # a server that has too much to do

@@ -68,7 +68,7 @@ async def test_no_false_alarm_at_full_load(folder: Path, database_url: str) -> N
 
 
 async def _audit_all_along(stack: Stack, readings: Counter[Verdict], until: asyncio.Event) -> None:
-    """Without a pause, every order every time."""
+    """Audits every order every time, without a pause."""
     async with open_auditor(stack.settings) as auditor:
         while not until.is_set():
             report = await auditor.read(full=True)

@@ -68,7 +68,7 @@ def _environment(side: StripeStandIn) -> dict[str, str]:
 
 
 def _pay(side: StripeStandIn, order_id: str) -> Notice:
-    """On the provider's page. Returns what its notice says, should it send one."""
+    """Pays on the provider's page. Returns what its notice says, should it send one."""
     [session] = [each for each in side.sessions.values() if each["metadata"]["seckill_order"] == order_id]
     session |= {"status": "complete", "payment_status": "paid", "payment_intent": f"pi_{order_id}"}
     return Notice(ref=f"pi_{order_id}", order_id=order_id, amount_cents=PRICE, currency="CNY")

@@ -66,7 +66,7 @@ def _hits(stack: Stack) -> dict[str, int]:
 
 
 async def _never_oversold(stack: Stack) -> bool:
-    """By the ledger's own rows, not by its counter."""
+    """Reads the ledger's own rows, not its counter."""
     sql = "SELECT coalesce(sum(quantity), 0) FROM orders WHERE state IN ('unpaid', 'paid')"
     ((units,),) = await rows(stack.settings.database_url, sql)
     return bool(units <= UNITS)

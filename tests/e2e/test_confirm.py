@@ -55,7 +55,7 @@ async def until(reached: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def lose_what_nobody_has_written(stack: Stack, crowd: Crowd, lose: Loss) -> None:
-    """In the middle of the crowd, and until it is served again."""
+    """Loses it in the middle of the crowd, and waits until the crowd is served again."""
     (worker,) = stack.pids("worker")
     os.kill(worker, signal.SIGSTOP)
     try:

@@ -91,7 +91,7 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
 
 
-def test_its_version(elsewhere: Path, tmp_path: Path) -> None:
+def test_the_installed_command_says_its_version(elsewhere: Path, tmp_path: Path) -> None:
     def said(*command: str) -> str:
         done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
         return done.stdout.strip()

@@ -91,7 +91,7 @@ def _hits(stack: Stack) -> dict[str, int]:
 
 
 async def test_a_dead_workers_entries_are_done_soon(folder: Path) -> None:
-    """In an idle system: no new order has to come for the old ones to be found (F39)."""
+    """The system is idle: no new order has to come for the old ones to be found (F39)."""
     stack = Stack(folder, api=1, settings={"SECKILL_CLAIM_IDLE_S": "1"})
     async with running(stack, SECKILL_FAILPOINTS="worker.transport.read.after=kill:1"):
         sale = await stack.create_sale()

@@ -146,7 +146,7 @@ def test_what_memory_cannot_do_is_one_sentence_and_nothing_is_started(
 
 
 def test_a_mistake_in_the_settings_ends_it_at_once(folder: Path) -> None:
-    """Not after the time that a slow start is given."""
+    """It does not wait as long as a slow start may take."""
     environ = {"SECKILL_JWT_PUBLIC_KEY": "-----BEGIN PUBLIC KEY-----\\nbm90IGEga2V5\\n-----END PUBLIC KEY-----"}
     done = seckill("up", "--port", str(free_port()), cwd=folder, **MEMORY, **environ)
     assert (done.returncode, done.stdout) == (2, "")

@@ -55,7 +55,7 @@ class PaymentSide:
                 await asyncio.sleep(0.1)
 
     async def refund(self, order_id: str, key: str, wish: dict[str, Any]) -> httpx2.Response:
-        """As an operator who repeats a request until it is answered."""
+        """Refunds as an operator does who repeats a request until it is answered."""
         admin_key = self._stack.settings.admin_key
         assert admin_key is not None
         headers = {"Authorization": f"Bearer {admin_key.reveal()}", "Idempotency-Key": key}

@@ -60,7 +60,7 @@ async def rehearsing(stack: Stack, *arguments: str) -> AsyncIterator[asyncio.sub
 
 
 async def told(stack: Stack, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """By a rehearsal that is held to its end: exit code and document."""
+    """Returns exit code and document of a rehearsal that is held to its end."""
     async with rehearsing(stack, *arguments, "--json") as process, asyncio.timeout(PATIENCE_S):
         out, err = await process.communicate()
         assert process.returncode is not None

@@ -66,7 +66,7 @@ async def test_a_hundred_units_become_a_hundred_orders(
 
 
 async def test_a_winner_finds_their_order_whatever_happened(folder: Path) -> None:
-    """After the sell-out, on both API processes, after a restart of everything."""
+    """They find it after the sell-out, on both API processes, and after a restart of everything."""
     async with running(Stack(folder)) as stack:
         sale = await stack.create_sale(units=1)
         crowd = Crowd(stack, sale)

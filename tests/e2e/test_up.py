@@ -224,7 +224,7 @@ async def test_the_health_of_every_role_is_told_on_the_one_port_of_figures(folde
 
 
 async def test_no_two_requests_have_the_same_id(folder: Path) -> None:
-    """Not even of two processes that were copied from one."""
+    """They differ even in two processes that were copied from one."""
     stack = Stack(folder)
     async with running(stack):
         ids: list[str] = []

@@ -69,7 +69,7 @@ def _read(folder: Path) -> list[Result]:
 
 
 def _write(folder: Path, results: list[Result], admissions: int, faults: int) -> None:
-    """After every leg, so that there is a report of what was done so far. Complete or not at all."""
+    """Writes after every leg, so that there is a report of what was done so far: complete, or not at all."""
     found = document(results, admissions, faults)
     for name, text in (
         ("endure.json", json.dumps(found, indent=2)),

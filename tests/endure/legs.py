@@ -73,7 +73,8 @@ class Result:
 
 
 def legs(minutes: float, first_seed: int = 1) -> Iterator[Leg]:
-    """Without end: a chaos on each set-up, then rushes on each, and so on, every one with a seed of its own."""
+    """Yields legs without end: a chaos on each set-up, then rushes on each, and so on, every one with a seed of its
+    own."""
     numbers = itertools.count(1)
     while True:
         for kind in ("chaos", *["rush"] * RUSHES_PER_CHAOS):

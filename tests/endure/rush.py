@@ -60,7 +60,7 @@ class Crowd:
         await asyncio.gather(*map(one_after_the_other, range(BUYERS_AT_ONCE)))
 
     async def _buy(self, caller: Caller, here: ChaosPlace, sale: str, user: str) -> None:
-        """With one key until there is a clear answer, also when all others have left."""
+        """Presses with one key until there is a clear answer, even when all others have left."""
         token = here.token(user)
         while True:
             try:

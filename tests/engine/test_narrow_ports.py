@@ -62,7 +62,7 @@ def test_no_use_case_is_given_more_than_a_part_of_a_port(name: str) -> None:
 
 
 def test_the_measure_sees_what_it_should() -> None:
-    """Else it would pass whatever is there."""
+    """Otherwise it would pass whatever is there."""
 
     def too_much(ledger: Ledger, gate: Gate | None = None) -> None: ...
 

@@ -94,11 +94,11 @@ class Shop(ABC):
 
     @abstractmethod
     async def sale_id(self, buyer: httpx2.AsyncClient) -> str:
-        """As the product's page names it."""
+        """Returns the id of the sale that the product's page names."""
 
     @abstractmethod
     async def buy(self, buyer: httpx2.AsyncClient) -> str:
-        """In the flash sale; the id of the order."""
+        """Buys in the flash sale and returns the id of the order."""
 
     @abstractmethod
     async def pay(self, buyer: httpx2.AsyncClient, order_id: str) -> None: ...
@@ -111,7 +111,7 @@ class Shop(ABC):
 
     @abstractmethod
     async def shelf(self, staff: httpx2.AsyncClient) -> tuple[int, int]:
-        """In stock, and free of these."""
+        """Returns how many are in stock, and how many of those are free."""
 
     @abstractmethod
     async def letters(self, staff: httpx2.AsyncClient) -> list[str]: ...
@@ -145,7 +145,7 @@ class TeaShop(Shop):
         return found(r'<seckill-sale sale="(\w+)" token-url="/seckill-token">', page)
 
     async def buy(self, buyer: httpx2.AsyncClient) -> str:
-        """As the element does: with a token of the shop's, from the buyer's browser."""
+        """Buys as the element does: with a token of the shop's, from the buyer's browser."""
         token = (await buyer.get("/seckill-token")).json()["token"]
         headers = {"Authorization": f"Bearer {token}", "Prefer": "wait=30", "Origin": self.url}
         address = f"{self.stack.url}/v1/sales/{await self.sale_id(buyer)}"

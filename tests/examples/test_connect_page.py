@@ -35,7 +35,7 @@ def test_both_languages_say_the_same() -> None:
     assert blocks(PAGES[0]) == blocks(PAGES[1])
 
 
-async def test_word_by_word(folder: Path) -> None:
+async def test_the_page_works_word_by_word(folder: Path) -> None:
     started, *typed, live = blocks(PAGES[0])
     assert started[1] == f"make install\nSECKILL_ORIGINS={SHOP} .venv/bin/seckill up\n"
     shop_port = free_port()
@@ -74,7 +74,7 @@ async def test_word_by_word(folder: Path) -> None:
 
 
 async def run(script: str, folder: Path) -> str:
-    """As in a terminal, which stops at the first failure, and takes what it started with it."""
+    """Runs it as in a terminal, which stops at the first failure, and takes what it started with it."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SECKILL_", "SHOP_"))}
     process = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],

@@ -102,7 +102,7 @@ async def test_a_sale_in_a_shop(kind: type[Shop], folder: Path) -> None:
 
 
 async def speaks_both_languages(shop: Shop) -> None:
-    """As the browser asks, until the visitor chooses."""
+    """The shop speaks the language that the browser asks for, until the visitor chooses."""
     client = shop.client()
 
     async def page(accepted: str) -> tuple[str, bool]:
@@ -170,7 +170,7 @@ def test_what_to_type_when_ports_are_taken() -> None:
 
 
 @pytest.mark.parametrize("name", run.EXAMPLES)
-async def test_one_command(name: str, folder: Path) -> None:
+async def test_one_command_starts_a_shop_and_ends_it(name: str, folder: Path) -> None:
     """It says where everything is, and Ctrl-C ends all of it."""
     port, seckill_port = free_port(), free_port()
     command = [sys.executable, str(run.HERE / "run.py"), name, "--port", str(port), "--seckill-port", str(seckill_port)]

@@ -87,7 +87,7 @@ def test_secrets_do_not_show_themselves(tmp_path: Path) -> None:
 
 
 def test_the_secrets_file_is_never_readable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also not while it is being written, and whatever the umask."""
+    """It is not even while it is being written, whatever the umask."""
     modes: list[int] = []
     sync = os.fsync
 

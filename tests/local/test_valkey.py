@@ -324,7 +324,7 @@ def test_the_server_of_the_run_is_left_dirty(redis_url: str) -> None:
         client.script_load("return 1")
 
 
-async def test_and_is_empty_for_the_next_test(redis_url: str) -> None:
+async def test_a_server_of_the_tests_is_empty_for_the_next_test(redis_url: str) -> None:
     async with Redis.from_url(redis_url) as client:
         assert await client.dbsize() == 0
         assert await client.script_exists("e0e1f9fabfc9d4800c877a703b823ac0578ff8db") == [False]

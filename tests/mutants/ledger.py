@@ -332,7 +332,7 @@ MUTANTS = (
         trap="ours",
         path="engine/orders/order_recovery.py",
         edits={"structs.replace(live, metadata=queued.metadata)": "live"},
-        caught_by="tests/api/test_claim_metadata.py::test_it_survives_a_rebuild",
+        caught_by="tests/api/test_claim_metadata.py::test_metadata_survive_a_rebuild",
     ),
     Mutant(
         name="What a shop says of a claim is written over by a repeat",

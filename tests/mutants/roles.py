@@ -276,7 +276,7 @@ MUTANTS = (
         trap="ours",
         path="backends/redis/lua/tell_alarm.lua",
         edits={"if redis.call('GET', KEYS[1]) == ARGV[1] then return 'told' end\n": ""},
-        caught_by="tests/engine/alarms/test_alarm.py::test_of_keepers_that_see_the_same_one_tells_it",
+        caught_by="tests/engine/alarms/test_alarm.py::test_one_of_the_keepers_that_see_the_same_tells_it",
     ),
     Mutant(
         name="A keeper that dies while it tells an alarm silences the others",

@@ -105,7 +105,7 @@ MUTANTS = (
         trap="ours",
         path="domain/line_estimate.py",
         edits={"    mean = (so_far.lapsed + 0.5) / (decided + 1)\n": "    mean = 0.5 / (decided + 1)\n"},
-        caught_by="tests/domain/test_line_estimate.py::test_of_those_told_thirty_percent_about_thirty_percent_get_one[any rate]",
+        caught_by="tests/domain/test_line_estimate.py::test_about_thirty_percent_of_those_told_thirty_percent_get_one[any rate]",
     ),
     Mutant(
         name="How a round goes is told while it goes on",

@@ -46,7 +46,7 @@ MUTANTS = (
         trap="ours",
         path="web/app.py",
         edits={"    if engine.tracer is None:\n        return None\n    tracing": "    tracing"},
-        caught_by=f"{TRACES}::test_off_there_is_nothing_of_it",
+        caught_by=f"{TRACES}::test_nothing_of_traces_is_there_while_they_are_off",
     ),
     Mutant(
         name="Whoever asks has everything traced",

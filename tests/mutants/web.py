@@ -403,6 +403,6 @@ MUTANTS = (
         trap="ours",
         path="native/kernel_choice.py",
         edits={"        return found if digest() == found.SOURCE else None": "        return found"},
-        caught_by="tests/native/test_build.py::test_of_another_source_it_is_not_used",
+        caught_by="tests/native/test_build.py::test_a_kernel_of_another_source_is_not_used",
     ),
 )

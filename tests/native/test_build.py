@@ -7,7 +7,7 @@ import pytest
 from seckill.native import build, kernel_choice
 
 
-def test_of_another_source_it_is_not_used(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_of_another_source_is_not_used(compiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kernel_choice.load(compiled) is not None
     monkeypatch.setattr(kernel_choice, "digest", lambda: "0" * 64)
     assert kernel_choice.load(compiled) is None

@@ -117,7 +117,7 @@ def test_every_byte_of_what_a_token_says(kernel: ModuleType) -> None:
         assert read(data) == twin.read(data), payload
 
 
-def test_what_it_is_made_with(kernel: ModuleType) -> None:
+def test_the_kernels_reader_refuses_wrong_arguments(kernel: ModuleType) -> None:
     reader = kernel.PlainReader(NOTABLE, UNUSUAL)
     with pytest.raises(TypeError):
         kernel.PlainClaimReader(None, None, None)

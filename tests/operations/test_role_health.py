@@ -19,7 +19,7 @@ from tests.patience import PATIENCE_S
 
 
 class Stores(Readiness):
-    """As they are said to be."""
+    """Stores that are as the test says."""
 
     def __init__(self, gate: StoreHealth = StoreHealth.OK, ledger: StoreHealth = StoreHealth.OK) -> None:
         self.parts = Parts(gate=gate, ledger=ledger)
@@ -32,7 +32,7 @@ class Stores(Readiness):
         return self.parts
 
     async def seen(self) -> None:
-        """Until a look that began after now is over."""
+        """Waits until a look that began after now is over."""
         now = self.looks
         while self.looks < now + 2:
             self.looked.clear()
@@ -83,7 +83,9 @@ async def test_a_worker_is_ready_when_gate_and_ledger_answer() -> None:
         (StoreHealth.AWAY, StoreHealth.OK, False, False),
     ],
 )
-def test_what_is_enough(gate: StoreHealth, ledger: StoreHealth, sells: bool, writes: bool) -> None:
+def test_which_stores_are_enough_to_sell_and_to_write(
+    gate: StoreHealth, ledger: StoreHealth, sells: bool, writes: bool
+) -> None:
     parts = Parts(gate=gate, ledger=ledger)
     assert (can_sell(parts), module.can_write(parts)) == (sells, writes)
 

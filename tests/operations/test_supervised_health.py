@@ -80,7 +80,7 @@ def test_every_role_is_told_and_one_that_is_gone_is_missing(tmp_path: Path) -> N
         (f"STEP_SECONDS.labels('worker').set({STUCK_AFTER_S + 1})", "stuck"),
     ],
 )
-def test_of_several_processes_one_that_hangs_counts(tmp_path: Path, says: str, status: str) -> None:
+def test_one_process_that_hangs_among_several_counts(tmp_path: Path, says: str, status: str) -> None:
     with process(tmp_path, *well("api")), process(tmp_path, *well("worker")), process(tmp_path, *well("worker"), says):
         good, body = told(asked(tmp_path).health())
         assert (good, body["status"], body["roles"]["api"]) == (False, status, {"status": "ok"})

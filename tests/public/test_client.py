@@ -150,7 +150,7 @@ async def test_a_line_from_joining_to_being_served(shop: MemoryEngine) -> None:
 
 
 async def test_a_claim_can_wait_until_its_order_is_written(shop: MemoryEngine) -> None:
-    """Because the client wants to, or because the sale does."""
+    """It waits because the client wants to, or because the sale does."""
     waits = await open_sale(shop)
     confirms = await open_sale(shop, confirm="ledger")
     assert (waits.confirm, confirms.confirm) == ("gate", "ledger")

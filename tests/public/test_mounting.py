@@ -93,7 +93,7 @@ async def test_what_names_a_path_names_the_whole(mount: Callable[[Application], 
 
 
 async def test_it_serves_itself(sale_app: Application) -> None:
-    """On a server that knows nothing of us, and that speaks the lifespan protocol."""
+    """The server knows nothing of us, and speaks the lifespan protocol."""
     config = uvicorn.Config(sale_app, lifespan="on", log_config=None)
     server, listener = uvicorn.Server(config), bind("127.0.0.1", 0)
     serving = asyncio.create_task(server.serve(sockets=[listener]))

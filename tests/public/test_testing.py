@@ -140,7 +140,7 @@ async def test_a_provider_as_it_should_be() -> None:
 
 
 @pytest.mark.parametrize("kind", [Sandbox, Callback])
-async def test_those_that_ship(kind: type[Sandbox] | type[Callback]) -> None:
+async def test_the_providers_that_ship_pass(kind: type[Sandbox] | type[Callback]) -> None:
     body = b'{"payment_id": "p1", "order_id": "ORDER", "amount_cents": 9900, "currency": "CNY"}'
     provider: PaymentProvider = kind(Settings(payment_secret=SECRET))
     await check_provider(provider, callback=({HEADER: signature(SECRET, body, int(NOW_S))}, body), now_s=NOW_S)

@@ -69,7 +69,7 @@ def _many(seeds: range, processes: int) -> int:
 
 
 def _briefly(seed: int) -> Verdict:
-    """Without what happened: it can be played again."""
+    """Returns the verdict without the trace: the seed can be played again."""
     return replace(simulate(seed), trace=[])
 
 

@@ -79,7 +79,7 @@ class Person:
     async def press(
         self, offer: Offer, quantity: int, key: str, tries: int, item: int = NO_ITEM
     ) -> tuple[Outcome, OrderNumber | None]:
-        """With the same key until there is an answer. Without one, once."""
+        """Presses with the same key until there is an answer; without a key, once."""
         outcome = Outcome.UNKNOWN
         for _ in range(tries if key else 1):
             asked_s = self.world.now_s()
@@ -212,7 +212,7 @@ class Person:
         return False
 
     async def press_pay(self, number: OrderNumber, offer: Offer, quantity: int, item: int) -> None:
-        """As with a provider that takes the buyer's word for it."""
+        """Pays as with a provider that takes the buyer's word for it."""
         capture = Capture(
             provider=PROVIDER,
             ref=f"*{int(number)}",

@@ -118,7 +118,7 @@ class Books:
         return any(row.state in ("cancelled", "expired", "refunded") and row.closed_by is None for row in mine)
 
     def units(self, round_id: int, states: Collection[str]) -> int:
-        """That orders of these states hold."""
+        """Adds up the units that orders of these states hold."""
         mine = [row for row in self.orders.values() if row.round_id == round_id and row.holds_units]
         return sum(row.quantity for row in mine if row.state in states)
 
@@ -187,7 +187,7 @@ class Checks:
         return books
 
     def _check_items(self) -> None:
-        """In the ledger: each item's units, and that they are the round's."""
+        """Checks each item's units in the ledger, and that they add up to the round's."""
         sold: Counter[tuple[int, int | None]] = Counter()
         with_items = {round_id for round_id, _ in self.books.items}
         for row in self.books.orders.values():
@@ -449,7 +449,7 @@ class Checks:
         return self.books.rounds[row.round_id].retired_ms is not None
 
     def at_rest(self) -> None:
-        """Also what was wounded is whole."""
+        """Checks that everything is whole, also what was wounded."""
         streams = self._in_streams()
         for row in self.books.rounds.values():
             for ref in row.shares if row.retired_ms is None else ():

@@ -62,7 +62,7 @@ class DatabaseFile:
         self._idle[writes].append(connection)
 
     def reader(self) -> sqlite3.Connection:
-        """For a reader that is not part of it."""
+        """Returns a connection for a reader that is not part of the simulation."""
         raw = self._open(writes=False)
         self._made.append(raw)
         return raw

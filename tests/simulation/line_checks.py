@@ -162,7 +162,7 @@ class LineChecks:
             raise Broken(f"L7: somebody was served before the draw of round {line.round_id}")
 
     def check_draws(self) -> None:
-        """As a stranger does: from the seed and the list to the places."""
+        """Checks draws as a stranger does: from the seed and the list to the places."""
         for line in self.lines.values():
             if line.drawn_ms is None or line.seed is None:
                 continue

@@ -53,7 +53,7 @@ class Process:
         return self._context.run(make)
 
     async def ask(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """As a caller outside does, over a connection. Raises Killed if the process dies first."""
+        """Asks as a caller outside does, over a connection. Raises Killed if the process dies first."""
         if self.is_dead:
             raise Killed
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()

@@ -212,7 +212,7 @@ class ReplicatedGate(MemoryGate):
 
 
 class ReplicatedTransport(MemoryTransport):
-    """With `strict`, an entry is given out when the replica has it."""
+    """A transport that, with `strict`, gives an entry out when the replica has it."""
 
     def __init__(self, store: MemoryStore, server: Replicated, *, strict: bool, travel: Travel) -> None:
         super().__init__(store, travel=travel)

@@ -240,7 +240,7 @@ def _is_on(world: World, row: RoundRow) -> bool:
 
 
 def _is_paid_for(world: World, row: RoundRow) -> bool:
-    """Or its units stay sold, though the money has gone back."""
+    """True if every unit is paid for, or stays sold though its money has gone back."""
     return world.checks.books.units(row.id, {"paid", "refunded"}) >= row.total
 
 

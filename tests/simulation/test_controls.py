@@ -58,7 +58,7 @@ def release_without_looking() -> AbstractContextManager[object]:
 
 
 def missing_is_sold_out() -> AbstractContextManager[object]:
-    """After the gate has lost its memory the sale is silently over (F3)."""
+    """Takes what is missing for sold out: after the gate has lost its memory, the sale is silently over (F3)."""
     right = MemoryGate._decide
 
     def decide(gate: MemoryGate, ref: RoundRef, claims: Sequence[Claim]) -> GateReply:

@@ -37,7 +37,7 @@ def _tell(verdict: Verdict) -> str:
 
 
 def test_a_seed_gives_the_same_run_again() -> None:
-    """Also in another process, where Python puts its sets in another order."""
+    """It does so in another process, too, where Python puts its sets in another order."""
     here = [simulate(7), simulate(8), simulate(7)]
     assert here[0].digest == here[2].digest != here[1].digest
     program = "from tests.simulation import simulate; print(simulate(8).digest, simulate(7).digest)"

@@ -78,7 +78,7 @@ class World:
         return self.now_ms() + self.weather.clocks_differ_ms
 
     def later(self, after_s: float, what: Callable[..., object], *args: Any) -> None:
-        """Not in the name of the process that happens to run."""
+        """Calls it later, but not in the name of the process that happens to run."""
         self.loop.call_later(after_s, what, *args, context=self._outside)
 
     # Processes

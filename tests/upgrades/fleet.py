@@ -89,7 +89,7 @@ class Fleet:
         return running.returncode, said.decode(errors="replace")
 
     async def start(self, role: str, release: Release) -> Process:
-        """Until it works, as its own version says."""
+        """Starts a role and waits until it works, as its own version says."""
         port = free_port()
         options = ["--host", "127.0.0.1", "--port", str(port)] if role == "api" else []
         log = self.folder / f"{len(self.logs)}-{role}-{release.version}.log"
@@ -128,7 +128,7 @@ class Fleet:
         return False
 
     async def stop(self, process: Process) -> None:
-        """As a service manager does: it is asked to, and finishes what it has begun."""
+        """Stops it as a service manager does: it is asked to stop, and finishes what it has begun."""
         self.changing.add(process.url)
         if process.url in self.serving:
             self.serving.remove(process.url)
@@ -154,7 +154,7 @@ class Fleet:
 
 
 def _lines(log: Path) -> list[str]:
-    """Without the one that is just being written."""
+    """Returns the lines without the one that is just being written."""
     return log.read_text(errors="replace").split("\n")[:-1]
 
 

@@ -23,7 +23,7 @@ def archive(version: str) -> Path:
 
 
 def keep_code(version: str, tree: Path) -> None:
-    """From the wheel of a tree: nothing but the package, and the same bytes whenever it is kept."""
+    """Keeps the code from the wheel of a tree: only the package, and the same bytes whenever it is kept."""
     hatchling = Path(sys.executable).with_name("hatchling")
     with tempfile.TemporaryDirectory() as folder:
         command = [str(hatchling), "build", "--target", "wheel", "--directory", folder]

@@ -92,7 +92,7 @@ class Inherited:
 async def inherit(
     version: str, kind: str, redis_url: str, tmp_path: Path, broker_url: str = ""
 ) -> AsyncIterator[Inherited]:
-    """As an operator takes it over: `seckill migrate`, then the new version starts on the same servers."""
+    """Takes it over as an operator does: `seckill migrate`, then the new version starts on the same servers."""
     url = put_back_ledger(version, kind, tmp_path / "ledger.db")
     await migrate(url)
     assert await schema_of(url) is Schema.CURRENT
@@ -121,7 +121,7 @@ async def running(world: Inherited) -> AsyncIterator[None]:
 
 @EACH
 async def test_what_is_in_the_books_is_served(version: str, redis_url: str, tmp_path: Path) -> None:
-    """Before any worker runs: every order is as its buyer left it, by the ids that are in buyers' hands."""
+    """It is so before any worker runs: every order is as its buyer left it, by the ids that are in buyers' hands."""
     async with inherit(version, STREAMS, redis_url, tmp_path) as world:
         for user, order in world.told["orders"].items():
             shown = await world.look(user)
@@ -216,7 +216,7 @@ async def test_what_was_in_the_broker_is_written_once(
 
 
 async def post(url: str, messages: list[dict[str, Any]]) -> None:
-    """In the queues as they were declared then: what is declared otherwise is refused by the broker."""
+    """Posts into the queues as they were declared then, because the broker refuses other declarations."""
     ledger = messages[0]["queue"].split(".")[1]
     link = Link(url, "test")
     await Topology(ledger, ()).declare(link)

@@ -111,7 +111,7 @@ async def replace(fleet: Fleet, drops: Drops, gone: Process, release: Release) -
 
 
 async def roll(fleet: Fleet, drops: Drops, release: Release) -> None:
-    """In the order of docs/deploy.md."""
+    """Updates the roles in the order of docs/deploy.md."""
     for role in ("keeper", "worker", "api"):
         for gone in [process for process in fleet.processes if process.role == role]:
             await replace(fleet, drops, gone, release)

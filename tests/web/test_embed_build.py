@@ -27,7 +27,7 @@ HOW = "run make embed"
 
 
 def test_the_script_is_made_from_these_sources() -> None:
-    """Without Node: each source, and the result, is as it was when the script was built."""
+    """This needs no Node: each source, and the result, is as it was when the script was built."""
     built_from = json.loads((EMBED / "built-from.json").read_text())
     assert {"seckill/web/static/app/sale.js", "embed/element.js", "embed/build.mjs", *BUILT} <= set(built_from)
     for path, digest in built_from.items():
@@ -46,7 +46,7 @@ def test_every_operation_has_a_name_of_its_own() -> None:
     assert len(set(operations)) == len(operations)
 
 
-def test_it_is_small() -> None:
+def test_the_script_is_small() -> None:
     settings = Settings(pay_url="https://shop.example.com/pay")
     pages: Any = Pages(settings, Sandbox(settings))
     script = pages._embed

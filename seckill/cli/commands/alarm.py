@@ -19,7 +19,7 @@ from seckill.engine.alarms.alarm_cause import AlarmCause
 from seckill.engine.alarms.delivery import send
 from seckill.errors import SeckillError
 
-app = App(name="alarm", help="List alarms, and send one that is a test.")
+app = App(name="alarm", help="List alarms, and send a test alarm.")
 
 Now = Annotated[bool, Parameter(negative=(), help="Only those that last now.")]
 
@@ -53,8 +53,8 @@ def list_(
 
 @app.command(name="test")
 def try_out(*, as_json: AsJson = False) -> None:
-    """Send one alarm to SECKILL_ALARM_URL, now and once, and say whether it was taken: run it where a keeper runs, with
-    its settings. Exit code 1 if nobody has it."""
+    """Send one alarm to SECKILL_ALARM_URL, now and once, and say whether it arrived. Run it where a keeper runs, with
+    its settings. Exit code 1 if it did not."""
     address = environment().alarm_url
     if not address:
         raise SeckillError("SECKILL_ALARM_URL is not set here, so alarms are only in the log and in the console.")
@@ -65,6 +65,8 @@ def try_out(*, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"taken": failure is None, "host": where, "reason": failure, "message": said})
     if failure is not None:
-        raise SeckillError(f"{where} has not taken the alarm ({failure}): mend it, or SECKILL_ALARM_URL.")
+        raise SeckillError(f"{where} did not accept the alarm ({failure}): mend it, or SECKILL_ALARM_URL.")
     if not as_json:
-        console().print(f"{where} has taken the alarm. Whether it rings, look at your pager: “{AlarmCause.TEST}”.")
+        console().print(
+            f"{where} has accepted the alarm. Look at your pager to see whether it rings: “{AlarmCause.TEST}”."
+        )

@@ -25,7 +25,7 @@ Before = Annotated[
 
 @app.command
 def block(user: User, *, reason: Reason, as_json: AsJson = False, url: Url = None) -> None:
-    """Let a buyer buy, pay and queue no more, within seconds everywhere; takes them out of every line."""
+    """Stop a buyer from buying, paying and queueing, everywhere within seconds; takes them out of every line."""
     _print(call(requests.act_on_buyer("block", user, reason), url=url), as_json)
 
 

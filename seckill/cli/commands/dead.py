@@ -46,7 +46,7 @@ def replay(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> 
 
 @app.command
 def discard(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """Put it away: nothing more is to be done."""
+    """Discard it: nothing is left to do about it."""
     _print(call(requests.act_on_dead_letter(letter_id, "discard"), url=url), as_json)
 
 

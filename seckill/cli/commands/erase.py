@@ -11,8 +11,8 @@ from seckill.client import requests
 def erase(buyer: str, /, *, as_json: AsJson = False, url: Url = None) -> None:
     """Put a pseudonym in a buyer's place, everywhere and for good. Orders stay, for the books.
 
-    Refused while something of theirs may still move: an order, a round that was over less than a day ago, money. What
-    it does not reach stands in docs/data.md.
+    Refused while something of theirs may still move: an order, a round that was over less than a day ago, money.
+    docs/data.md says what it does not reach.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def show(
 def pause(
     sale_id: SaleId, *, reason: Why = None, round_: RoundOption = None, as_json: AsJson = False, url: Url = None
 ) -> None:
-    """Serve nobody for now. Who waits keeps the place."""
+    """Serve nobody for now. Everyone who waits keeps their place."""
     _change(sale_id, {"paused": True}, reason, round_, as_json, url)
 
 

@@ -19,13 +19,13 @@ _DAY_S = 86_400
 
 @app.command
 def create(
-    name: Annotated[str, Parameter(help="Whose key it is. It stands on the record beside what they change.")],
+    name: Annotated[str, Parameter(help="Whose key it is. The record names them beside each of their changes.")],
     *,
     role: Annotated[
         Role,
         Parameter(help="viewer: reads. operator: also sales, orders, lines, buyers. admin: also keys and webhooks."),
     ] = Role.VIEWER,
-    days: Annotated[OptionalWhole, Parameter(help="It expires after so many days; never, if not given.")] = None,
+    days: Annotated[OptionalWhole, Parameter(help="Days until it expires; it never does, if not given.")] = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:

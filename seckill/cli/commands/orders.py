@@ -39,12 +39,18 @@ OrderId = Annotated[str | None, Parameter(help="The order's id, as buyers and th
 WholeSale = Annotated[str | None, Parameter(name="--sale", help="With --all: the sale.")]
 All = Annotated[
     bool,
-    Parameter(name="--all", negative=(), help="All of a sale that can be; it may be broken off, and run again."),
+    Parameter(
+        name="--all",
+        negative=(),
+        help="All orders of a sale that allow it. You may interrupt the command, and run it again.",
+    ),
 ]
 Reason = Annotated[str, Parameter(help="Why; it goes on record, and buyers do not see it.")]
 Key = Annotated[
     str | None,
-    Parameter(help="The same key again does nothing twice: for a command whose result was unclear."),
+    Parameter(
+        help="Idempotency key: repeat a command whose result is unclear with the same key, and nothing happens twice."
+    ),
 ]
 
 

@@ -176,7 +176,7 @@ def _print(found: dict[str, Any]) -> None:
     for sentence in found["advice"]:
         write(f"  {escape(sentence)}", soft_wrap=True)
     if found["needs"]:
-        write("\n[bold]By what a press costs each part, a crowd of so many needs[/]")
+        write("\n[bold]What a crowd of each size needs, by the cost of a press[/]")
         listed = table("presses a second", "API processes", "workers", "primaries", "lanes", "connections", "Mbit/s")
         for each in found["needs"]:
             counts = (figure(each[name]) for name in ("api", "workers", "primaries", "lanes", "connections"))

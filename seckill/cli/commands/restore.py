@@ -8,7 +8,7 @@ from seckill.local.restore import restore as restore_backup
 
 
 def restore(folder: Path, /, *, data: Path | None = None) -> None:
-    """Make an empty data folder what it was when `seckill backup` copied it. Checks every file first.
+    """Restore a copy made by `seckill backup` into an empty data folder. Checks every file first.
 
     Stop the original before you start the copy: two that run sell the same units twice.
 

@@ -52,10 +52,10 @@ CopyEnds = Annotated[
 _IN_ITS_ZONE = "such as 2026-11-20T10:00:00+08:00; without an offset it is in the sale's time zone."
 OtherBegins = Annotated[
     datetime | None,
-    Parameter(converter=moment, help=f"When it begins, {_IN_ITS_ZONE} Until somebody may have bought."),
+    Parameter(converter=moment, help=f"When it begins, {_IN_ITS_ZONE} Cannot change once anybody may have bought."),
 ]
 OtherEnds = Annotated[
-    datetime | None, Parameter(converter=moment, help=f"When it ends, {_IN_ITS_ZONE} Also while it is on.")
+    datetime | None, Parameter(converter=moment, help=f"When it ends, {_IN_ITS_ZONE} Can change while it is on, too.")
 ]
 OtherLimit = Annotated[OptionalWhole, Parameter(name="--limit", help="How many one buyer may have.")]
 Everybody = Annotated[
@@ -68,7 +68,7 @@ ChangedItem = Annotated[
 Draft = Annotated[bool, Parameter(negative=(), help="Buyers do not know of it until `sale publish`.")]
 Limit = Annotated[Whole, Parameter(help="How many one buyer may have.")]
 Currency = Annotated[str, Parameter(help="Its code, as in ISO 4217.")]
-Timezone = Annotated[str, Parameter(help="Whose clock it goes by, such as Asia/Shanghai.")]
+Timezone = Annotated[str, Parameter(help="Its time zone, such as Asia/Shanghai.")]
 Vouchers = Annotated[
     bool, Parameter(negative=(), help="Give a code with each unit; it opens after `voucher upload` of as many.")
 ]

@@ -38,7 +38,7 @@ _SALE = re.compile(r"^(.*?)(?:/v1)?/sales/([^/]+)(?:/draw(?:/entries)?)?/?$")
 
 Target = Annotated[
     str,
-    Parameter(help="A file with what `GET /v1/sales/{id}/draw` says and its entries, or the sale's address."),
+    Parameter(help="A file with the answer of `GET /v1/sales/{id}/draw` and its entries, or the sale's address."),
 ]
 ReceiptFile = Annotated[Path | None, Parameter(help="A file with your receipt: is your entry on the list?")]
 Key = Annotated[str | None, Parameter(help="The key of receipts that you have noted before; the draw's, if not given.")]
@@ -97,8 +97,8 @@ def verify_draw(
 ) -> None:
     """Recompute a draw from what was published, without trusting the server that made it.
 
-    Exit code 0: as drawn. 1: not; it says where. 2: could not tell. What a draw that is as drawn does not prove is said
-    beside it.
+    Exit code 0: as drawn. 1: not; it says where. 2: could not tell. If it is as drawn, it says
+    what that does not prove.
     """
     mine = None if receipt is None else _receipt_in(receipt)
     draw = _from_url(target, round_) if target.startswith(("http://", "https://")) else _from_file(Path(target))

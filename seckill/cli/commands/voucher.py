@@ -61,7 +61,7 @@ def _print(counts: dict[str, Any]) -> None:
         told = f"{item['title']}: {item['free']} free of its own, {item['needed']} units may still be paid for."
         console().print(told, markup=False)
     if counts["missing"]:
-        console().print(f"{counts['missing']} are missing: upload them, and what waits for them opens.")
+        console().print(f"{counts['missing']} are missing: upload them, and the rounds that wait for them open.")
 
 
 @app.command

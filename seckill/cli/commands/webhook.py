@@ -76,11 +76,13 @@ def change(
     types: Types = None,
     sale: Sale = None,
     description: Description = None,
-    enabled: Annotated[bool | None, Parameter(help="Send to it, and try at once what waits; or do not.")] = None,
+    enabled: Annotated[
+        bool | None, Parameter(help="Enable it, and send at once what waits for it; or disable it.")
+    ] = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Change what is given. `--type all` and `--sale all` take a filter away."""
+    """Change the fields that are given. `--type all` and `--sale all` remove a filter."""
     given = {"url": to, "types": types, "sale_id": sale, "description": description, "enabled": enabled}
     changes: dict[str, object] = {name: value for name, value in given.items() if value is not None}
     if types == [ANY]:

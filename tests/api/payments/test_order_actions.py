@@ -106,7 +106,7 @@ async def test_a_cancelled_order_gives_its_unit_back_and_its_buyer_is_told(shop:
 
 
 async def test_money_for_what_an_operator_has_cancelled_goes_back(shop: Shop) -> None:
-    """Also if units are left: the operator wants no order of this."""
+    """The money goes back even if units are left: the operator wants no order of this."""
     sale = await shop.node.create(units=3)
     order_id = await shop.order(sale)
     await cancel(shop, order_id)
@@ -325,7 +325,7 @@ async def test_a_stream_that_was_at_paid_tells_of_a_refund_when_it_comes_back(sh
 
 
 async def test_the_audit_finds_everything_in_order(settings: Settings, engine: Engine) -> None:
-    """After all of it, with the units that stay sold and those that came back."""
+    """The audit runs after all of it, with units that stay sold and units that came back."""
     node = await make_node(settings, engine)
     use = UseCases(engine, settings)
     shop = Shop(node, engine, use.release_desk, use.payments, use.refunds)

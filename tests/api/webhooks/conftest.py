@@ -64,7 +64,7 @@ class Shop:
         return found
 
     async def orders(self, count: int, *, paid: bool = True) -> None:
-        """In a sale of their own: of each order three events if they are paid, otherwise one."""
+        """Makes orders in a sale of their own, each with three events if it is paid and one if not."""
         sale = await self.node.create(units=count)
         number = self.node.engine.sale_ids.decode(sale["id"])
         assert number is not None

@@ -25,7 +25,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def shared(request: pytest.FixtureRequest, redis_url: str, receiver: Receiver) -> AsyncIterator[Shop]:
-    """For several keepers: what MariaDB does otherwise is seen by the ledger's own tests."""
+    """A ledger for several keepers. The ledger's own tests show what MariaDB does differently."""
     database: str = request.getfixturevalue(f"{request.param}_database")
     settings = replace(settings_of_a_node(redis_url, database), webhook_private="on")
     async with open_engine(settings, audits=False) as engine:
@@ -59,7 +59,7 @@ async def test_an_event_arrives_signed_and_as_the_feed_has_it(shop: Shop) -> Non
 
 
 async def test_three_keepers_send_everything_once(shared: Shop) -> None:
-    """Also when one of them is stopped in the middle of it."""
+    """They do so even if one of them is stopped in the middle of it."""
     for path in ("/one", "/two"):
         await shared.hook(path)
     before = len(await shared.events())
@@ -313,7 +313,8 @@ async def test_a_secret_is_replaced_under_load(shop: Shop, overlap_hours: int) -
 async def test_what_comes_after_a_rotation_is_signed_with_the_new_secret(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also by a keeper that is at the endpoint all the time, and does not hear of anything when it renews its lease."""
+    """A keeper that is at the endpoint all the time does so, too, though it hears of nothing when it renews its
+    lease."""
     monkeypatch.setattr(endpoint_delivery, "LINGER_S", PATIENCE_S)
     monkeypatch.setattr(endpoint_delivery, "RENEW_EVERY_S", PATIENCE_S)
     hook = await shop.hook(types=["order.created"])
@@ -330,7 +331,7 @@ async def test_what_comes_after_a_rotation_is_signed_with_the_new_secret(
             shop.receiver.taken[2].verified_with(secret)
 
 
-async def test_by_hand(shop: Shop) -> None:
+async def test_operators_test_and_redeliver_by_hand(shop: Shop) -> None:
     hook = await shop.hook(types=["order.created"], enabled=False)
     async with shop.keepers():
         tested = await shop.ask("POST", f"/{hook['id']}/test?wait=30")

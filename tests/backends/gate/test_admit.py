@@ -160,7 +160,7 @@ async def test_refusals_come_in_the_order_of_precedence(backend: Backend, gate: 
 
 
 async def test_the_window_is_the_servers(gate: Gate, opened: OpenedRound) -> None:
-    """To the millisecond, by the server's clock (F5)."""
+    """The server's clock decides, to the millisecond (F5)."""
     now_ms = (await gate.pulses([]))[0]
     future = await opened(make_round(id=1, begins_ms=now_ms + HOUR_MS, ends_ms=now_ms + 2 * HOUR_MS))
     past = await opened(make_round(id=2, begins_ms=now_ms - HOUR_MS, ends_ms=now_ms))
@@ -187,7 +187,7 @@ async def test_the_backlog_cap_refuses_before_anything_is_deducted(backend: Back
 
 
 async def test_twenty_thousand_winners_have_as_many_numbers(backend: Backend, gate: Gate) -> None:
-    """In the answers and in the queue the same, and all different (F74)."""
+    """The numbers are the same in the answers and in the queue, and all different (F74)."""
     round_ = await open_round(gate, make_round(total=20_000))
     numbers = []
     for batch in range(40):
@@ -208,7 +208,7 @@ async def test_twenty_thousand_winners_have_as_many_numbers(backend: Backend, ga
 async def test_a_bad_quantity_is_refused_and_changes_nothing(
     backend: Backend, gate: Gate, opened: OpenedRound, quantity: int
 ) -> None:
-    """By the gate itself, past every check of the API (F60)."""
+    """The gate itself refuses it, past every check of the API (F60)."""
     round_ = await opened(make_round(limit_per_buyer=1000, total=10_000))
     before = await backend.contents()
     assert await outcomes(gate, round_.ref, [Claim("ann", quantity)]) == [Outcome.INVALID]

@@ -110,7 +110,7 @@ async def test_a_wait_ends_by_the_gates_clock(redis_backend: RedisBackend) -> No
 async def test_each_lapse_doubles_the_wait_up_to_an_hour(
     redis_backend: RedisBackend, cool_down_s: int, lapses: int, waits_s: int
 ) -> None:
-    """By the script as by the pure rule."""
+    """The script doubles it as the pure rule does."""
     assert cools_until_ms(cool_down_s, lapses, lapsed_ms=1) == 1 + waits_s * 1000
     assert waits_s <= COOL_DOWN_S_MAX
     gate, client = redis_backend.gate(), redis_backend.client
@@ -123,7 +123,7 @@ async def test_each_lapse_doubles_the_wait_up_to_an_hour(
 
 
 async def test_a_rebuilt_gate_makes_the_same_buyers_wait(gate: Gate, backend: Backend, opened: OpenedRound) -> None:
-    """From what the ledger says of each order: when it lapsed, if it did."""
+    """The ledger says of each order whether and when it lapsed."""
     round_ = await opened(make_round(total=9, cool_down_s=LONG_S))
     now_ms, _ = await gate.pulses([])
 

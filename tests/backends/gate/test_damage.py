@@ -168,7 +168,7 @@ async def test_something_else_in_the_place_of_a_buyers_record_admits_nobody(
 async def test_something_else_in_the_place_of_a_buyers_record_keeps_no_unit(
     redis_gate: RedisGate, client: Any, record: str
 ) -> None:
-    """Not the buyer's, and none of those that come back with it: the round is rebuilt, and they come again."""
+    """It keeps neither the buyer's unit nor those that come back with it: the round is rebuilt, and they come again."""
     for round_ in (ROUND, OTHER):
         await open_round(redis_gate, round_)
     reply = await redis_gate.admit(ROUND.ref, [Claim("ann", 1, "k"), Claim("bob", 1, "k")])

@@ -50,7 +50,7 @@ async def test_many_sales_are_one_question(redis_gate: RedisGate, monkeypatch: p
 
 
 @pytest.mark.parametrize("damage", ["round", "buyers", "past", "a buyer", "a number"])
-async def test_of_a_round_that_is_not_whole_nobody_can_say_that_a_buyer_has_nothing(
+async def test_nobody_can_say_that_a_buyer_has_nothing_in_a_round_that_is_not_whole(
     redis_gate: RedisGate, client: Any, damage: str
 ) -> None:
     """Other rounds in the same question are not concerned, and a record that is there tells all."""

@@ -112,7 +112,7 @@ async def test_a_rebuilt_round_has_each_items_units(gate: Gate, opened: OpenedRo
 
 
 async def test_over_several_lanes_each_item_sells_to_the_last_unit(backend: Backend) -> None:
-    """Also after a rebuild, which deals the units of each item anew."""
+    """They do so after a rebuild, too, which deals the units of each item again."""
     gate = SharedGate(backend.gate())
     round_ = await open_round(gate, with_items(5, 7, lanes=3, limit_per_buyer=1))
     sold = await _sell_out(gate, round_)
@@ -155,7 +155,8 @@ async def test_a_lost_count_of_an_item_is_noticed(
 async def test_an_order_without_its_item_gives_nothing_back(
     redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
 ) -> None:
-    """To no item, or to one that the round does not have: it would be missing from all of them together."""
+    """A unit given back to no item, or to one that the round does not have, would be missing from all of them
+    together."""
     round_ = await open_round(redis_gate, with_items(3, 3))
     await redis_gate.admit(round_.ref, [Claim("ann", 1, "k", item=SMALL)])
     (order,) = await held_by(redis_gate, round_.ref, "ann")

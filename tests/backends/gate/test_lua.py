@@ -40,7 +40,7 @@ async def test_the_script_itself_refuses_a_bad_quantity(
 async def test_names_of_every_length_arrive_as_they_were_sent(
     redis_gate: RedisGate, redis_backend: RedisBackend, client: Any
 ) -> None:
-    """In a batch as large as any, because lengths decide how claims are packed."""
+    """They do so in a batch as large as any, because lengths decide how claims are packed."""
     round_ = await open_round(redis_gate, make_round(limit_per_buyer=1000, total=1_000_000))
     claims = [
         Claim(str(i).zfill(3) + "顧/" * (i % 63) + "x" * (i % 2), 1 + 2 * i, "k" * (i % 65)) for i in range(BATCH_MAX)

@@ -21,7 +21,8 @@ RECORD_BYTES_MAX = 100
 
 
 async def test_a_record_stays_short_however_often_its_buyer_cancels(redis_gate: RedisGate, client: Any) -> None:
-    """Or one buyer would slow the gate down for all: it reads the whole record at each of that buyer's claims."""
+    """Otherwise one buyer would slow the gate down for all: it reads the whole record at each of that buyer's
+    claims."""
     round_ = await open_round(redis_gate, make_round(total=1))
     buyers, past = keys.buyers(round_.ref), keys.past(round_.ref)
     for i in range(TIMES):
@@ -63,7 +64,7 @@ async def test_a_claim_that_cannot_look_back_changes_nothing(
 
 
 async def test_records_that_an_earlier_version_wrote(redis_gate: RedisGate, client: Any) -> None:
-    """With orders in them that are over. They move when the next order of the buyer ends."""
+    """They have orders in them that are over, which move when the next order of the buyer ends."""
     round_ = await open_round(redis_gate, make_round(total=9, limit_per_buyer=3))
     buyers, past = keys.buyers(round_.ref), keys.past(round_.ref)
     await client.hset(buyers, "ann", "5:1:1:1:k1:0 5:2:2:2::0 5:3:1:1:k3:1")

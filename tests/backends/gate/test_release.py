@@ -92,7 +92,7 @@ async def test_a_key_is_remembered_after_its_order_is_over(gate: Gate, opened: O
 
 
 async def test_random_histories_conserve_every_unit(gate: Gate, opened: OpenedRound) -> None:
-    """Against the obvious model (F50)."""
+    """The histories are compared with the obvious model (F50)."""
     chance = random.Random(3)
     round_ = await opened(make_round(total=20, limit_per_buyer=3))
     live: dict[Any, tuple[str, Holding]] = {}

@@ -46,7 +46,7 @@ def lane_ref(round_: Round, place: int) -> RoundRef:
 
 
 def of_lane(round_: Round, place: int, count: int, prefix: str = "u") -> list[str]:
-    """That many buyers of that share."""
+    """Returns that many buyers of the share."""
     users = (f"{prefix}{i}" for i in itertools.count())
     return list(itertools.islice((user for user in users if round_.ref.lane_of(user) == round_.lane + place), count))
 

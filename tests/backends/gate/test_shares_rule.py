@@ -85,7 +85,7 @@ async def _claim(gate: SharedGate, round_: Round, claim: Claim, state: RoundStat
 
 
 def _told(answer: Answer) -> Any:
-    """Without the numbers: every lane counts its own."""
+    """Leaves out the numbers, because every lane counts its own."""
     return answer.outcome, [
         (held.quantity, held.slot, held.request_id, held.live, held.item) for held in answer.holdings
     ]

@@ -103,7 +103,7 @@ class Post:
 
 
 async def read(transport: RabbitTransport, count: int) -> list[Delivery]:
-    """That many deliveries, however they are split; never more at once than asked for."""
+    """Reads that many deliveries, however they are split, and never more at once than asked for."""
     found: list[Delivery] = []
     while len(found) < count:
         portion = await transport.read(count - len(found), 20)

@@ -29,7 +29,7 @@ rabbit_auth_backend_internal:set_permissions(<<"ours">>, <<"/">>, Rights, Rights
 
 @pytest.fixture(scope="module")
 def guarded(rabbit: RabbitServer) -> RabbitServer:
-    """With a vhost that `weak` may enter and read only, and one that it may not enter."""
+    """A server with a vhost that `weak` may enter and read only, and one that it may not enter."""
     rabbit.control("eval", USERS)
     return rabbit
 

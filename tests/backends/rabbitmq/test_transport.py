@@ -30,7 +30,7 @@ async def test_what_was_admitted_before_anybody_came_is_delivered(gate: RedisGat
 
 
 async def test_two_workers_never_get_the_same_entry(gate: RedisGate, post: Post) -> None:
-    """As long as both live (F38)."""
+    """They do not as long as both live (F38)."""
     one, two = post.transport(), post.transport()
     assert await one.read(1, 0) == await two.read(1, 0) == []  # both consume from now on
     await admit(gate, 2000)

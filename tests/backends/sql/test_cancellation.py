@@ -82,7 +82,7 @@ async def test_a_refusal_that_nobody_waits_for_is_not_reported(
 
 
 async def test_the_work_itself_is_broken_off(ledger: SqlLedger) -> None:
-    """As when the event loop shuts down: the connection is given up, and nothing stays locked."""
+    """The event loop breaks it off so when it shuts down: the connection is given up, and nothing stays locked."""
     sale = await ledger.create_sale(draft(), lane=0)
     for steps in range(1, 40):
         recording = asyncio.create_task(ledger.record([admission(sale.round, steps)]))

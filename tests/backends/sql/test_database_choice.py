@@ -25,7 +25,7 @@ async def test_addresses_of_postgres_as_psql_understands_them(scheme: str, more:
 
 
 async def test_a_ledger_made_ahead_is_given_to_the_first_who_opens_it(ledger_url: str, tmp_path: Path) -> None:
-    """As in processes that were copied after it was made: the connections that each opens, uses and closes are its
+    """Processes that were copied after it was made do so: the connections that each opens, uses and closes are its
     own."""
     make_ahead(ledger_url)
     other = open_ledger(f"sqlite:///{tmp_path}/other.db")

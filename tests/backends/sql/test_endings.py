@@ -89,7 +89,7 @@ async def test_the_slot_is_free_again(ledger: SqlLedger) -> None:
 
 
 async def test_what_lapsed_is_told_from_what_failed(ledger: SqlLedger) -> None:
-    """To the gate with the release, and to a gate that is rebuilt with the row: only the former makes a buyer wait."""
+    """The gate learns it with the release, and a rebuilt gate from the row: only lapsed orders make a buyer wait."""
     sale = await ledger.create_sale(draft(), lane=2)
     users = ("cancels", "forgets", "fails", "pays", "is refunded")
     made = {user: admission(sale.round, i, user=user, request_id=f"k{i}") for i, user in enumerate(users, 1)}

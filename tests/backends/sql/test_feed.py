@@ -236,7 +236,7 @@ async def test_what_is_undone_or_repeated_is_not_told(ledger: SqlLedger) -> None
     assert await types(ledger, before) == ["order.paid", "payment.received"]
 
 
-async def test_of_a_batch_only_the_new_orders_are_told(ledger: SqlLedger) -> None:
+async def test_only_the_new_orders_of_a_batch_are_told(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
     await ledger.record([admission(sale.round, 1)])
     before = await newest(ledger)
@@ -245,7 +245,7 @@ async def test_of_a_batch_only_the_new_orders_are_told(ledger: SqlLedger) -> Non
 
 
 async def test_page_by_page_it_is_the_same(ledger: SqlLedger) -> None:
-    """Also where a page ends in the middle of a batch."""
+    """It is the same even where a page ends in the middle of a batch."""
     sale = await ledger.create_sale(draft(), lane=0)
     await ledger.record([admission(sale.round, counter) for counter in range(1, 8)])
     await ledger.cancel(number(sale.round, 3), "buyer-3")

@@ -58,7 +58,7 @@ async def test_a_sale_is_read_with_its_items(ledger: SqlLedger) -> None:
 
 
 async def test_an_order_has_its_items_price_and_unit(ledger: SqlLedger) -> None:
-    """Also in a batch with orders of a sale without items."""
+    """It has them even in a batch with orders of a sale without items."""
     sale, small, large = await announced(ledger)
     plain = await ledger.create_sale(draft(price_cents=500), lane=0)
     batch = [

@@ -99,7 +99,7 @@ async def test_two_late_payments_for_one_order_use_one_place(ledger: SqlLedger) 
 
 
 async def test_late_money_for_one_order_pays_no_second_one(ledger: SqlLedger) -> None:
-    """Also when another process comes with a new order, and when the first money has gone back."""
+    """It pays none even if another process comes with a new order, or if the first money has gone back."""
     round_ = await make_round(ledger)
     replaced, refunded = [await make_order(ledger, round_, counter) for counter in (1, 2)]
     first, second = [await make_late(ledger, replaced, ref) for ref in ("a", "b")]

@@ -107,7 +107,7 @@ async def test_the_tombstone_wins_against_a_late_commit(ledger: SqlLedger) -> No
 
 
 async def test_what_was_given_up_and_is_of_an_earlier_epoch_is_told_apart(ledger: SqlLedger) -> None:
-    """Only of such orders a gate that was rebuilt may know nothing; whatever was written, it has from the rows."""
+    """A rebuilt gate may know nothing of such orders only; those that were written, it has from the rows."""
     round_, bad = await clash(ledger)
     await ledger.set_aside(delivery(bad), "taken", 0)
     await retry_all(DeadLetterDesk(ledger, Alarm(""), DELAYS_S))
@@ -216,7 +216,7 @@ async def test_two_keepers_with_the_same_letter_count_one_try(ledger: SqlLedger)
 
 
 async def test_people_are_told_once(ledger: SqlLedger) -> None:
-    """By a real POST to a real address; an address that does not answer holds up nothing."""
+    """They are told by a real POST to a real address; one that does not answer holds up nothing."""
     _, bad = await clash(ledger)
     heard: list[bytes] = []
 

@@ -408,7 +408,7 @@ async def test_who_is_on_the_list_of_a_draw_keeps_their_name_until_it_is_made(le
 async def test_a_draft_whose_draw_is_over_is_not_published(ledger: SqlLedger) -> None:
     """No one could take part in it. A sale that was only hidden for a while is on again with those who had joined."""
     late = int(time.time() * 1000) - 1000
-    facts: Any = {"begins_ms": late, "published": False}
+    facts: dict[str, Any] = {"begins_ms": late, "published": False}
     hidden = await ledger.create_sale(replace(draft(door=DRAW), **facts), lane=0)
     with pytest.raises(NotPossible, match="no one could join"):
         await ledger.change_sale(hidden.id, SaleChange(published=True))

@@ -32,7 +32,7 @@ async def ledger(mariadb_database: str) -> AsyncIterator[SqlLedger]:
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[EmbeddedMariaDB]:
-    """To be frozen and killed, without harm to others."""
+    """A server to freeze and kill, without harm to other tests."""
     with running_mariadb() as server:
         yield server
 
@@ -211,7 +211,7 @@ async def test_connections_that_the_server_closed_are_replaced(
 async def test_a_server_that_may_lose_what_it_has_committed_is_not_written_to(
     own_server: EmbeddedMariaDB, own_ledger: SqlLedger, flush: int
 ) -> None:
-    """Also when it is told so while it is in use: then as soon as connections are replaced."""
+    """If it is told so while it is in use, that holds as soon as connections are replaced."""
     sale = await own_ledger.create_sale(draft(units=10), lane=0)
     await own_server.execute(f"SET GLOBAL innodb_flush_log_at_trx_commit = {flush}")
     try:
@@ -250,7 +250,7 @@ async def test_too_many_connections(own_server: EmbeddedMariaDB, own_ledger: Sql
         (1064, None),  # a mistake of ours is not explained away
     ],
 )
-def test_what_numbers_mean(mariadb_database: str, number: int, meaning: ErrorMeaning | None) -> None:
+def test_error_numbers_have_their_meaning(mariadb_database: str, number: int, meaning: ErrorMeaning | None) -> None:
     error = OperationalError("", {}, pymysql.err.OperationalError(number, "because"))
     assert open_ledger(mariadb_database).database.verdict(error) is meaning
 

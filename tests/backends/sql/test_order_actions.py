@@ -138,7 +138,7 @@ async def test_refunds_in_parts_up_to_the_price(ledger: SqlLedger) -> None:
 
 
 async def test_units_go_back_with_any_part_and_only_once(ledger: SqlLedger) -> None:
-    """As when a shop takes goods back and keeps a part of the price."""
+    """A shop may take goods back and keep a part of the price."""
     round_ = await make_round(ledger)
     made = await make_paid(ledger, round_)
     part = await act(ledger, refunding(made, 400, back=True))

@@ -23,7 +23,7 @@ KEEPERS = 3
 
 
 async def plan(ledger: SqlLedger) -> str:
-    """How the database finds what is due, in its own words, whatever the parameters are."""
+    """Returns the database's own words for how it finds what is due, whatever the parameters are."""
     dialect = ledger.database.writers.dialect
     due = ledger._endings._due.params(count=BATCH_MAX)
     compiled = due.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
@@ -59,7 +59,7 @@ async def test_a_hundred_thousand_overdue_orders(
     shares = [0] * KEEPERS
 
     async def keep(keeper: int) -> None:
-        """As the keeper does it."""
+        """Expires orders as the keeper does."""
         while found := await keepers[keeper].expire_due(BATCH_MAX):
             ended.extend(found)
             shares[keeper] += 1

@@ -27,7 +27,7 @@ async def ledger(own_postgres_database: str) -> AsyncIterator[SqlLedger]:
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[PostgresServer]:
-    """To be frozen, without harm to others."""
+    """A server to freeze, without harm to other tests."""
     with running_postgres() as server:
         yield server
 
@@ -285,7 +285,7 @@ async def test_a_standby_is_waited_for(ledger: SqlLedger, own_postgres_database:
         ("23514", LedgerRefused),  # check violation
     ],
 )
-async def test_what_codes_mean(ledger: SqlLedger, code: str, meaning: type[Exception]) -> None:
+async def test_error_codes_have_their_meaning(ledger: SqlLedger, code: str, meaning: type[Exception]) -> None:
     with pytest.raises(meaning, match="because"):
         async with edge(ledger.database, 10):
             await write(ledger, f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")

@@ -192,8 +192,8 @@ async def test_an_unknown_round(ledger: SqlLedger) -> None:
 
 
 @pytest.mark.parametrize("epoch", [0, 2])
-async def test_another_epoch(ledger: SqlLedger, epoch: int) -> None:
-    """Before and after a rebuild of the gate."""
+async def test_orders_of_another_epoch_are_refused(ledger: SqlLedger, epoch: int) -> None:
+    """The epochs are those before and after a rebuild of the gate."""
     sale = await ledger.create_sale(draft(), lane=0)
     with pytest.raises(LedgerRefused, match=f"is in epoch 1, and orders of epoch {epoch} are void"):
         await ledger.record([admission(sale.round, 1), admission(sale.round, 2, epoch=epoch)])

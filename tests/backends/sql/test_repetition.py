@@ -101,7 +101,7 @@ async def test_three_keepers_over_midnight_while_the_clocks_change(
 
 
 async def test_the_constraint_stands_behind_the_guard(ledger: SqlLedger, ledger_url: str) -> None:
-    """Without the guard, what three keepers add at once is refused but for one."""
+    """Without the guard, three keepers add a round at once, and all but one are refused."""
     sale = await create(ledger, "2026-11-01T10:00:00Z")
     refused = await add_without_guard(ledger, ledger_url, sale)
     assert (len(await scheduled(ledger)), refused) == (2, 2)

@@ -6,7 +6,7 @@ from seckill.backends.sql import SqlLedger
 from tests.backends.sql.making import admission, draft, number
 
 
-async def test_it_is_read_from_the_orders(ledger: SqlLedger) -> None:
+async def test_the_story_is_read_from_the_orders(ledger: SqlLedger) -> None:
     sale = await ledger.create_sale(draft(units=5, limit_per_buyer=2), lane=0)
     begins_ms = sale.round.begins_ms
     bought = [

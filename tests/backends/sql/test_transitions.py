@@ -28,7 +28,7 @@ async def letter_about(ledger: SqlLedger, made: Admission) -> Letter:
 
 
 async def late_for(ledger: SqlLedger, made: Admission) -> LatePayment:
-    """As if money had come too late for it, whatever state it is in."""
+    """Makes a payment that came too late for the order, whatever state it is in."""
     late = insert(payments).values(
         order_id=int(made.number),
         provider="p",

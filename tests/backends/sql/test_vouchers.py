@@ -40,7 +40,7 @@ def lines(wanted: Iterable[str]) -> list[tuple[int, str]]:
 
 
 async def make_sale(ledger: SqlLedger, units: int = 5, pool: Sequence[str] | None = None, **facts: Any) -> Sale:
-    """With as many codes as units, unless told otherwise."""
+    """Makes a sale with as many codes as units, unless told otherwise."""
     wanted = {"price_cents": 0, "limit_per_buyer": 9, "vouchers": True} | facts
     sale = await ledger.create_sale(draft(units=units, **wanted), lane=2)
     await upload(ledger, sale, codes(units, f"S{sale.id}") if pool is None else pool)

@@ -24,7 +24,7 @@ def say(word: object) -> None:
 
 
 async def record(ledger: SqlLedger, batch: list[Admission]) -> None:
-    """As a worker does it: a database that others keep busy is waited for."""
+    """Writes as a worker does: it waits for a database that others keep busy."""
     while True:
         with suppress(LedgerUnavailable):
             await ledger.record(batch)

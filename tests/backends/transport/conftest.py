@@ -14,7 +14,7 @@ LANES = [3, 4]
 
 @pytest.fixture
 async def gate(backend: Backend) -> Gate:
-    """With a round in each lane."""
+    """A gate with a round in each lane."""
     gate = backend.gate()
     await open_rounds(gate)
     return gate

@@ -301,7 +301,7 @@ async def test_versions_reach_all_listeners(backend: Backend) -> None:
 
 
 async def test_what_was_admitted_is_delivered_after_the_server_was_killed(mortal: MortalBackend) -> None:
-    """Also what a consumer had in hand, and nothing of what was settled."""
+    """This includes what a consumer had in hand, and nothing that was settled."""
     gate = mortal.gate()
     await open_rounds(gate)
     transport = mortal.transport()

@@ -22,7 +22,7 @@ from tests.making import make_round
 
 @pytest.fixture
 async def gate(backend: Backend) -> Gate:
-    """With a round in each lane, whose orders may share entries."""
+    """A gate with a round in each lane, whose orders may share entries."""
     await share(backend)
     gate = backend.gate()
     await open_rounds(gate)
@@ -225,7 +225,7 @@ def test_what_is_no_such_entry_is_one_that_cannot_be_understood(payload: bytes) 
     assert delivery.problem
 
 
-def test_of_another_lane_or_beyond_the_last_number_none_is_taken() -> None:
+def test_no_entry_of_another_lane_or_beyond_the_last_number_is_taken() -> None:
     admissions = [an_admission(COUNTER_MAX), an_admission(COUNTER_MAX)]
     found = read_together(3, "1-1", write_together(admissions))
     assert [delivery.admission is None for delivery in found] == [False, True]

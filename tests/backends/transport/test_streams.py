@@ -122,7 +122,8 @@ async def test_consumers_have_names_of_their_own_and_do_not_pile_up(redis_backen
 
 
 async def test_announcements_of_another_version_are_passed_over(redis_backend: RedisBackend, client: Any) -> None:
-    """While nodes are replaced one after the other, there are both. Who waits asks the ledger, a second later."""
+    """While nodes are replaced one after the other, both versions run. A waiting claim asks the ledger, a second
+    later."""
     sender = redis_backend.transport()
     changes = redis_backend.transport().state_changes()
     waiting = asyncio.ensure_future(anext(changes))

@@ -33,7 +33,7 @@ async def people() -> AsyncIterator[Receiver]:
 
 
 def told(people: Receiver) -> list[dict[str, Any]]:
-    """Without what every message has."""
+    """Returns the messages without what every message has."""
     return [{k: v for k, v in each.event.items() if k not in ("at", "dedup_key")} for each in people.taken]
 
 
@@ -254,7 +254,7 @@ async def boards(redis_url: str) -> AsyncIterator[tuple[RedisBoard, RedisBoard]]
 UNFIT = {"server": "a", "reason": "no file"}
 
 
-async def test_of_keepers_that_see_the_same_one_tells_it(
+async def test_one_of_the_keepers_that_see_the_same_tells_it(
     people: Receiver, boards: tuple[RedisBoard, RedisBoard]
 ) -> None:
     one, other = (Alarm(people.url(), board=board) for board in boards)

@@ -52,7 +52,7 @@ async def test_a_ledger_that_is_away_is_told_later(monkeypatch: pytest.MonkeyPat
 
 
 async def test_what_was_over_before_it_could_be_written_can_be_looked_back_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an outage of the ledger itself."""
+    """An outage of the ledger itself is one."""
     monkeypatch.setattr(alarm_notes, "RETRY_S", 0.001)
     book = Book(failures=2)
     alarm = Alarm("", notes=AlarmNotes(book))

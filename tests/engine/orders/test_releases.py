@@ -27,7 +27,7 @@ class World:
         self.told.append(states)
 
 
-async def test_of_two_changes_of_an_order_the_last_is_told() -> None:
+async def test_the_last_of_two_changes_of_an_order_is_told() -> None:
     """They may go out in any order of states, so only one may be there."""
     paid, refunded = OrderState.PAID, OrderState.REFUNDED
     world = World((3, refunded), (4, paid), (4, refunded), (5, paid))

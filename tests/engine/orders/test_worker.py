@@ -89,7 +89,7 @@ def worker(ledger: Any, transport: Any, stop: Stop | None = None) -> Worker:
 
 
 async def test_one_bad_row_in_two_hundred_leaves_199(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the bad one is kept, to be tried again (F42, F13)."""
+    """The bad one is kept, to be tried again (F42, F13)."""
     ledger, transport = Ledger(bad={77}), Transport()
     result = await worker(ledger, transport).record([delivery(i) for i in range(200)])
     assert (result.new, result.refused) == (199, 1)

@@ -29,7 +29,7 @@ def sampling(
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.001, 0.1, 0.5, 1.0])
-def test_of_those_that_nobody_has_decided_about_a_share_is_traced(ratio: float) -> None:
+def test_a_share_of_the_claims_that_nobody_has_decided_about_is_traced(ratio: float) -> None:
     chosen = sampling(ratio)
     count = 100_000
     traced = sum(chosen.choose(None) == "" for _ in range(count))
@@ -37,7 +37,7 @@ def test_of_those_that_nobody_has_decided_about_a_share_is_traced(ratio: float) 
 
 
 def test_who_counts_by_itself_chooses_the_same_share() -> None:
-    """As the quick way does: it asks only about the one that is due."""
+    """The quick way counts by itself, and asks only about the claim that is due."""
     chosen = sampling(0.01)
     count, traced = 100_000, 0
     for _ in range(count):

@@ -114,7 +114,7 @@ async def test_the_ceiling_only_answers(generator: str, tmp_path: Path) -> None:
 
 
 async def test_everything_is_measured(monkeypatch: pytest.MonkeyPatch, postgres_url: str) -> None:
-    """With fewer buyers and a smaller million."""
+    """The run has fewer buyers and a smaller million."""
     monkeypatch.setattr(claim_lines, "CLAIMS_PER_S_MAX", 1000)
     monkeypatch.setattr(loading, "has_wrk", lambda: False)  # ours waits for the answers on a busy machine, too
     monkeypatch.setattr(measures, "MILLION", 2500)

@@ -152,7 +152,7 @@ def give_a_code_for_nothing(evidence: Evidence) -> None:
 
 
 def lose_an_event(evidence: Evidence) -> None:
-    """For good: neither reading has it."""
+    """Loses it for good: neither reading has it."""
     del evidence.feed.followed[PAID]
     evidence.feed.again = list(evidence.feed.followed)
 
@@ -163,7 +163,7 @@ def pass_over_an_event(evidence: Evidence) -> None:
 
 
 def write_an_event_twice(evidence: Evidence) -> None:
-    """As an entry of its own."""
+    """Writes it a second time, as an entry of its own."""
     feed = evidence.feed
     feed.followed.append(event(len(feed.followed) + 1, "order.paid", f"o{NUMBER}"))
     feed.again = list(feed.followed)
@@ -171,7 +171,7 @@ def write_an_event_twice(evidence: Evidence) -> None:
 
 
 def tell_an_event_twice(evidence: Evidence) -> None:
-    """With the same id, when a reader goes on."""
+    """Tells it a second time with the same id, when a reader goes on."""
     evidence.feed.followed.insert(PAID, evidence.feed.followed[PAID])
 
 

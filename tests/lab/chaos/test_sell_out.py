@@ -42,7 +42,7 @@ class Shelf:
         return self.sold
 
     def judged(self) -> Verdict:
-        """By the books that this would have made."""
+        """Judges by the books that this run would have made."""
         evidence: Evidence = self.evidence
         (round_,) = evidence.books.rounds
         left = 3 - self.sold

@@ -17,7 +17,7 @@ def counted(accepted: dict[int, int], persisted: list[tuple[int, int]], fallen: 
     return result.count(CrowdTally(accepted), persisted, fallen, offered=99, stock=3, limit_per_buyer=1)
 
 
-def test_exact() -> None:
+def test_an_exact_sale_counts_no_mistakes() -> None:
     count = counted({1: 11, 2: 12, 3: 13}, [(1, 11), (2, 12), (3, 13)])
     assert (count.oversold, count.undersold, count.duplicates, count.lost) == (0, 0, 0, 0)
 

@@ -142,8 +142,8 @@ def test_the_ladder(tmp_path: Path) -> None:
 
 
 def test_the_step_with_two_processes(tmp_path: Path) -> None:
-    """By itself (F28): on a busy machine one of the two may get its first turn when the other has sold everything, so
-    they get longer."""
+    """It runs by itself (F28): on a busy machine one of the two may get its first turn when the other has sold
+    everything, so they get longer."""
     lock = found(compare("sync-process-lock", tmp_path, pause_ms=300), "sync-process-lock")
     assert_exact(lock, duplicates=True)
     assert lock["crash"]["count"]["lost"] == 0

@@ -175,7 +175,7 @@ def test_the_calculator_knows_these_constants_and_no_others() -> None:
 
 
 def test_the_calculator_computes_what_this_function_does() -> None:
-    """In the JavaScript of the page, run by Node."""
+    """The calculator is the page's JavaScript, run by Node."""
     node = shutil.which("node")
     if node is None:
         missing("There is no Node, which runs the calculator's JavaScript")

@@ -35,7 +35,7 @@ async def until_broken(streams: tuple[asyncio.StreamReader, asyncio.StreamWriter
             await streams[0].read(100)
 
 
-async def test_it_passes_on(proxy: Proxy) -> None:
+async def test_a_proxy_passes_bytes_on(proxy: Proxy) -> None:
     streams = await asyncio.open_connection("127.0.0.1", proxy.port)
     assert await ask(streams, b"hello") == b"hello"
     assert proxy.touched == 0

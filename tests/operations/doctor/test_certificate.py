@@ -19,17 +19,17 @@ def noted(folder: Path, days: float, later: timedelta = timedelta()) -> list[str
 
 
 @pytest.mark.parametrize(("days", "when"), [(13.5, "in 13 days"), (1.5, "in 1 day"), (0.5, "in 0 days")])
-def test_it_ends_soon(tmp_path: Path, days: float, when: str) -> None:
+def test_a_certificate_that_ends_soon_is_named(tmp_path: Path, days: float, when: str) -> None:
     [sentence] = noted(tmp_path, days)
     assert sentence.startswith(f"The TLS certificate of Valkey/Redis ends {when} (")
 
 
-def test_it_has_ended(tmp_path: Path) -> None:
+def test_a_certificate_that_has_ended_is_named(tmp_path: Path) -> None:
     [sentence] = noted(tmp_path, 1, later=timedelta(days=2))
     assert " ends already (" in sentence
 
 
-def test_there_is_time(tmp_path: Path) -> None:
+def test_a_certificate_with_time_left_is_not_named(tmp_path: Path) -> None:
     assert noted(tmp_path, 14.5) == []
 
 

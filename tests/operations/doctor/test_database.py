@@ -9,7 +9,7 @@ from seckill.operations.doctor.database import examine_database
 from tests.fixtures.postgres import PostgresServer
 
 
-async def test_sound_ones(ledger_url: str) -> None:
+async def test_sound_databases_need_no_mending(ledger_url: str) -> None:
     health = await examine_database(ledger_url)
     assert health.says.startswith(("SQLite 3", "PostgreSQL 1", "MariaDB 1"))
     assert health.mend == []

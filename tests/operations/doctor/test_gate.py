@@ -24,7 +24,7 @@ ALLOWED = sorted({f"+{str(command[0]).replace(' ', '|').lower()}" for command in
 
 @pytest.fixture
 async def admin(redis_backend_url: str) -> AsyncIterator[Any]:
-    """On Valkey and on Redis 7; users are taken away in the end."""
+    """An admin's connection, to Valkey or to Redis 7; users are deleted in the end."""
     client: Any = redis.asyncio.Redis.from_url(redis_backend_url)
     await client.flushall()
     yield client

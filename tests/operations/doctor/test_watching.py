@@ -33,7 +33,7 @@ async def test_what_nobody_would_notice_is_advice_only_where_it_counts() -> None
     assert (await examine_watching(Settings(), for_good=False)).advice == []
 
 
-async def test_it_asks_the_role_that_runs_here() -> None:
+async def test_the_doctor_asks_the_role_that_runs_here() -> None:
     port, now_s = free_port(), 0.0
     settings = Settings(metrics_port=port, metrics_host="0.0.0.0", alarm_url="http://127.0.0.1/x")
     assert "nothing answers" in (await examine_watching(settings, for_good=True)).says

@@ -167,7 +167,7 @@ def on_each_loop(request: pytest.FixtureRequest) -> Iterator[Guarded]:
 
 
 def without_deadlines(server: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For what is no test of them: on a busy machine a client may be slow to send."""
+    """Limits for tests that are not about deadlines: on a busy machine a client may be slow to send."""
     patient = replace(SHORT, head_within_s=PATIENCE_S, body_within_s=PATIENCE_S, unread_within_s=PATIENCE_S)
     monkeypatch.setattr(ShortProtocol, "limits", patient)
     monkeypatch.setattr(server.server.config, "timeout_keep_alive", int(PATIENCE_S))

@@ -66,7 +66,7 @@ async def test_nothing_is_asked_where_there_is_no_provider() -> None:
     assert "keys only" in health.says
 
 
-async def test_all_is_well(settings: Settings, provider: Provider) -> None:
+async def test_a_provider_that_works_needs_no_mending(settings: Settings, provider: Provider) -> None:
     health = await examine_sign_in(settings)
     assert (health.mend, health.advice) == ([], [])
     assert health.says.startswith("with ID, which shows 1 key; people come back to")
@@ -88,7 +88,7 @@ async def test_a_provider_that_is_not_there(settings: Settings) -> None:
         ({"authorization_endpoint": None}, "its authorization_endpoint is no address"),
     ],
 )
-async def test_what_it_says_of_itself_does_not_fit(
+async def test_a_provider_whose_metadata_does_not_fit_is_named(
     settings: Settings, provider: Provider, facts: dict[str, Any], words: str
 ) -> None:
     provider.facts = facts

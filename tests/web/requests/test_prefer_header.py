@@ -55,7 +55,7 @@ def test_what_cannot_be_understood_is_no_preference(value: bytes) -> None:
     assert of(value) is None
 
 
-def test_of_several_the_first_counts() -> None:
+def test_the_first_of_several_preferences_counts() -> None:
     assert of(b"wait=3, wait=9") == 3
     assert of(b"return=minimal", b"wait=3", b"wait=9") == 3
     assert of(b"wait=abc", b"wait=9") is None
