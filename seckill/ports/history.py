@@ -64,6 +64,9 @@ class History(Protocol):
     async def rounds(self, sale_id: int, before: int | None, count: int) -> Sequence[Sale]:
         """The sale with each of its newest rounds, the newest first; only those that were made before that round."""
 
+    async def rounds_between(self, sale_id: int, since_ms: int, until_ms: int, count: int) -> Sequence[Sale]:
+        """The sale with each of its newest rounds that begin or end in this time, the newest first."""
+
     async def letters(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Letter]]:
         """Returns the entries of these orders that could not be written at first, or at all."""
 

@@ -21,6 +21,8 @@ from seckill.ports.board import NodeReport
 from seckill.ports.figures import RoundReading
 from tests.api.conftest import OPERATOR, Node, buyer
 
+DAY_MS = 24 * 3600 * 1000
+
 
 class Keeping:
     """A keeper of figures whose clock goes as the test wants it to."""
@@ -245,6 +247,19 @@ async def test_a_sell_out_that_no_figures_show_is_in_the_timeline(node: Node) ->
     assert gone["at"] == (await get(node, sale, "summary"))["sold_out_at"]
     hidden = await get(node, sale, "timeline", to=gone["at"])
     assert "stock.sold_out" not in [each["kind"] for each in hidden["entries"]]
+
+
+async def test_a_timeline_has_the_rounds_of_its_time_however_many_came_later(node: Node) -> None:
+    """A sale that repeats every minute has sixty rounds more an hour later."""
+    made = await node.create(repeat="daily")
+    sale = newest = await node.api.context.sale_cache.find_any(made["id"])
+    for _ in range(60):
+        assert newest is not None
+        after = newest.round
+        newest = await node.engine.ledger.add_round(after, after.begins_ms + DAY_MS, after.ends_ms + DAY_MS, after.lane)
+    assert sale is not None
+    told = (await get(node, made, "timeline"))["entries"]
+    assert [each["round"] for each in told if each["kind"] == "round.began"] == [str(sale.round.id)]
 
 
 async def test_a_sale_has_a_timeline_with_who_did_what(node: Node) -> None:

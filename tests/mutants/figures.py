@@ -7,6 +7,13 @@ _BACK = "tests/api/test_looking_back.py"
 
 MUTANTS = (
     Mutant(
+        name="A timeline has the sale's newest rounds instead of those of its time",
+        trap="ours",
+        path="backends/sql/sales.py",
+        edits={"where(sales.c.id == sale_id, or_(begins, ends))": "where(sales.c.id == sale_id)"},
+        caught_by="tests/backends/sql/test_history.py::test_the_rounds_of_a_sale_newest_first[sqlite]",
+    ),
+    Mutant(
         name="A chart's seconds are forgotten around the sell-out",
         trap="ours",
         path="engine/rounds/figure_keeping.py",

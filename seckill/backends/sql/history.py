@@ -9,7 +9,7 @@ from seckill.backends.sql.dead_letters import to_letter
 from seckill.backends.sql.order_actions import to_action
 from seckill.backends.sql.order_pages import OrderPages
 from seckill.backends.sql.payments import select_refunds, to_capture, to_refund
-from seckill.backends.sql.sales import select_rounds, to_sales
+from seckill.backends.sql.sales import select_rounds, select_rounds_between, to_sales
 from seckill.backends.sql.tables import dead_letters, order_actions, order_events, payments, refunds, rounds, sales
 from seckill.backends.sql.transactions import reading
 from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
@@ -72,6 +72,12 @@ class SqlHistory:
     async def rounds(self, sale_id: int, before: int | None, count: int) -> list[Sale]:
         async with reading(self._database) as connection:
             found = await connection.execute(select_rounds(sale_id, before, count))
+            return await to_sales(connection, found.all())
+
+    @to_the_end
+    async def rounds_between(self, sale_id: int, since_ms: int, until_ms: int, count: int) -> list[Sale]:
+        async with reading(self._database) as connection:
+            found = await connection.execute(select_rounds_between(sale_id, since_ms, until_ms, count))
             return await to_sales(connection, found.all())
 
     @to_the_end

@@ -106,6 +106,14 @@ def select_rounds(sale_id: int, before: int | None, count: int) -> AnySelect:
     )
 
 
+def select_rounds_between(sale_id: int, since_ms: int, until_ms: int, count: int) -> AnySelect:
+    """Selects up to `count` of the sale's rounds that begin or end in this time, newest first."""
+    begins = and_(rounds.c.begins_ms >= since_ms, rounds.c.begins_ms < until_ms)
+    ends = and_(rounds.c.ends_ms >= since_ms, rounds.c.ends_ms < until_ms)
+    wanted = _with_rounds().where(sales.c.id == sale_id, or_(begins, ends))
+    return wanted.order_by(None).order_by(rounds.c.ordinal.desc()).limit(count)
+
+
 def _with_rounds() -> AnySelect:
     of_sale = (*_OF_SALE, "confirm", "published", "door", "vouchers", *_OF_RECURRENCE, *GOODS)
     return (

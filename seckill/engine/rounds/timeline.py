@@ -14,7 +14,6 @@ from seckill.ports.history import History
 from seckill.ports.record import RecordBook, RecordEntry, RecordFilter
 from seckill.ports.story import StoryLedger
 
-ROUNDS_MAX = 50
 # An operator's change is both in the feed and on the record. Their times differ slightly, as one transaction writes
 # them in two statements.
 SAME_MS = 2_000
@@ -60,7 +59,7 @@ class Timelines:
         found += [_of_feed(event) for event in events if not _is_on_record(event, entries)]
         found += await self._turns(sale, since_ms, until_ms, count)
         found += await self._alarmed(sale.id, since_ms, until_ms, count)
-        found += await self._windows(sale.id, since_ms, until_ms)
+        found += await self._windows(sale.id, since_ms, until_ms, count)
         return sorted(found, key=lambda each: each.at_ms, reverse=True)[:count]
 
     async def _turns(self, sale: Sale, since_ms: int, until_ms: int, count: int) -> list[Happening]:
@@ -85,10 +84,10 @@ class Timelines:
                 found.append(Happening(at_ms=alarm.resolved_ms, kind="alarm.resolved", facts=resolved))
         return found
 
-    async def _windows(self, sale_id: int, since_ms: int, until_ms: int) -> list[Happening]:
+    async def _windows(self, sale_id: int, since_ms: int, until_ms: int, count: int) -> list[Happening]:
         """Returns starts and ends, which are not written down anywhere: the clock makes them."""
         found = []
-        for each in await self._history.rounds(sale_id, None, ROUNDS_MAX):
+        for each in await self._history.rounds_between(sale_id, since_ms, until_ms, count):
             round_ = each.round
             for kind, at_ms in (("round.began", round_.begins_ms), ("round.ended", round_.ends_ms)):
                 if since_ms <= at_ms < until_ms and not (kind == "round.ended" and round_.status is RoundStatus.CLOSED):

@@ -73,6 +73,16 @@ async def test_the_rounds_of_a_sale_newest_first(ledger: SqlLedger) -> None:
     assert await history.rounds(sale_id, other[3].round.id, 10) == [], "a round of another sale"
     assert [sale.round for sale in await history.rounds(sale_id, ids[1], 10)] == [made[0].round]
     assert await history.rounds(10_000, None, 10) == []
+    begins, ends = [each.round.begins_ms for each in made], [each.round.ends_ms for each in made]
+
+    async def between(since_ms: int, until_ms: int, count: int = 10) -> list[int]:
+        return [sale.round.id for sale in await history.rounds_between(sale_id, since_ms, until_ms, count)]
+
+    assert await between(begins[0], begins[0] + 1) == [ids[0]], "it begins then, however many came after it"
+    assert await between(ends[0], begins[1]) == [ids[0]], "it ends then"
+    assert await between(begins[0] + 1, ends[0]) == [], "it goes on all the time"
+    assert await between(begins[0], begins[-1]) == ids[:3][::-1]
+    assert await between(0, BEYOND, 2) == [ids[3], ids[2]]
 
 
 async def plan(ledger: SqlLedger, round_id: int, count: int, item: int | None = None) -> str:
