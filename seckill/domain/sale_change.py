@@ -154,9 +154,7 @@ def _check(before: Round, after: Round, now_ms: int) -> None:
 def _check_draw(sale: Sale, after: Round, now_ms: int) -> None:
     moved = sale.door.line.order is LineOrder.DRAW and after.begins_ms != sale.round.begins_ms
     if moved and after.begins_ms < now_ms - _DRAW_NOW_MS:
-        raise NotPossible(
-            "A draw cannot be made in the past: its list would be closed at once, before others can join."
-        )
+        raise NotPossible("A draw cannot be made in the past: its list would be closed at once.")
 
 
 def may_be_published(sale: Sale, entries: int, now_ms: int) -> bool:

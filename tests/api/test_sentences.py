@@ -14,7 +14,7 @@ from seckill.operations import repair
 from seckill.web.pages.pages import STATIC
 from seckill.web.requests import request_body
 
-PACKAGE = Path(request_body.__file__).parent.parent
+PACKAGE = Path(request_body.__file__).parents[2]
 # Calls whose last text is said to an operator, or whose first is.
 SAYING = {
     "finding_about",

@@ -72,6 +72,8 @@ async def test_a_draw_is_announced_with_the_form_and_led_to_its_end(visit: Visit
     await figure(page, "served_up_to", "1")
     await figure(page, "unpaid", "1")
     await expect(page.locator("[data-entry=served] a")).to_be_visible()
+    await expect(page.locator(".funnel [data-step=orders] strong")).to_have_text("1")
+    await expect(page.locator(".funnel [data-step=presses]")).to_have_count(0)
     await expect(page.locator("[data-entry=waiting].turn")).to_have_count(1)
     assert await serious(page) == []
 

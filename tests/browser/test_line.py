@@ -207,6 +207,7 @@ async def test_a_draw_says_what_can_still_be_had_and_what_is_paid_for(visit: Vis
     await expect(page.locator("[data-line=served]")).to_contain_text("Paid. It's yours")
     await expect(waiting.locator("[data-line=passed_over]")).to_contain_text("all units are paid for")
     await expect(newcomer.locator("[data-line=none]")).to_contain_text("All units are paid for")
+    await expect(newcomer.locator(".action")).to_be_hidden()
     await expect(newcomer.locator("[data-action=join]")).to_have_count(0)
     another = await visit.sale_page(sale, winner)  # with a browser that knows of no entry
     await expect(another.locator("[data-line=served]")).to_contain_text("Paid. It's yours")

@@ -375,7 +375,7 @@ async def change_sale(
 async def _require_draw(connection: AsyncConnection, sale: Sale, now_ms: int) -> None:
     found = await connection.scalar(select(lines.c.places + lines.c.waiting).where(lines.c.round_id == sale.round.id))
     if not may_be_published(sale, found or 0, now_ms):
-        raise NotPossible("Its draw is over, and no one could join: duplicate it, so that the draw is in the future.")
+        raise NotPossible("Its draw is over and no one could join: duplicate it, and publish the copy in time.")
 
 
 async def _require_codes(

@@ -97,6 +97,7 @@ export const FIGURE_STRINGS = {
   summary_lapse: ["Lapsed", "放弃率"],
   summary_lapsed_of: ["{many} of {orders} orders", "{orders} 个订单中 {many} 个"],
   conversion: ["From press to payment", "从点击到付款"],
+  conversion_in_line: ["From order to payment", "从下单到付款"],
   conversion_presses: ["Pressed", "点击"],
   conversion_orders: ["Got an order", "下单成功"],
   conversion_paid: ["Paid", "付款"],

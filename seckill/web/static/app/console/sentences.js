@@ -229,10 +229,8 @@ const CHINESE = {
   "A sale cannot have more than {most} units: add fewer.": "一场秒杀最多 {most} 件，请少加一些。",
   "The sale has begun, so its beginning cannot change any more: pause or close it instead.": "秒杀已经开始，开始时间不能再改。可以暂停或关闭它。",
   "A sale must end after it begins: move its end as well.": "结束时间必须晚于开始时间，请同时修改结束时间。",
-  "A draw cannot be made in the past: its list would be closed at once, before others can join.":
-    "抽签时间不能早于现在：名单会立即截止，其他人来不及参加。",
-  "Its draw is over, and no one could join: duplicate it, so that the draw is in the future.":
-    "抽签时间已过，无人来得及参加。请复制这场秒杀，把抽签时间设在将来。",
+  "A draw cannot be made in the past: its list would be closed at once.": "抽签时间不能早于现在：名单会立即截止。",
+  "Its draw is over and no one could join: duplicate it, and publish the copy in time.": "抽签时间已过，无人来得及参加：请复制一份，及时发布。",
   "The round before ends at {time}: let this one begin then or later.": "上一场在 {time} 结束，本场不能早于那时开始。",
   "The next round begins at {time}: let this one end then or earlier.": "下一场在 {time} 开始，本场不能晚于那时结束。",
   "This sale has no round {round}.": "这场秒杀没有场次 {round}。",

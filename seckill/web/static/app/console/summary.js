@@ -8,7 +8,8 @@ const percent = (share) => (share === null ? "–" : new Intl.NumberFormat(htmlL
 
 const LONG_AMOUNT = 13; // characters: set smaller, beside the next figure
 
-export function Summary({ summary, over, repeats, now }) {
+/** `inLine`: units go to those in its line, so nobody gets one by pressing. */
+export function Summary({ summary, over, repeats, inLine, now }) {
   if (summary === null) return null;
   const { conversion } = summary;
   return html`<section class="summary" aria-labelledby="summary-title">
@@ -24,8 +25,8 @@ export function Summary({ summary, over, repeats, now }) {
       <div><dt>${t("summary_lapse")}</dt><dd>${percent(conversion.orders === 0 ? null : summary.lapse_rate)}</dd>
         <dd class="facts">${t("summary_lapsed_of", { many: count(summary.lapsed), orders: count(conversion.orders) })}</dd></div>
     </dl>
-    <h3>${t("conversion")}</h3>
-    <${Funnel} conversion=${conversion} />
+    <h3>${t(inLine ? "conversion_in_line" : "conversion")}</h3>
+    <${Funnel} conversion=${conversion} inLine=${inLine} />
     ${summary.items && html`<h3>${t("by_item")}</h3><${ByItem} summary=${summary} />`}
   </section>`;
 }
@@ -44,13 +45,13 @@ function Money({ summary, over, repeats }) {
   });
 }
 
-function Funnel({ conversion }) {
+function Funnel({ conversion, inLine }) {
   const steps = [
-    ["presses", conversion.presses, null],
-    ["orders", conversion.orders, conversion.orders_per_press],
+    ...(inLine ? [] : [["presses", conversion.presses, null]]),
+    ["orders", conversion.orders, inLine ? null : conversion.orders_per_press],
     ["paid", conversion.paid_orders, conversion.paid_per_order],
   ];
-  const most = Math.max(1, conversion.presses);
+  const most = Math.max(1, steps[0][1]);
   return html`<ol class="funnel">
       ${steps.map(
         ([name, many, share]) => html`<li key=${name} data-step=${name}><span>${t(`conversion_${name}`)}</span>
@@ -59,7 +60,7 @@ function Funnel({ conversion }) {
           <span class="facts">${share === null ? "" : t("conversion_of", { share: percent(share) })}</span></li>`,
       )}
     </ol>
-    <p class="facts">${t("conversion_why")}</p>`;
+    ${!inLine && html`<p class="facts">${t("conversion_why")}</p>`}`;
 }
 
 function ByItem({ summary }) {
