@@ -135,7 +135,7 @@ async def test_a_sale_that_repeats_tells_its_next_rounds(visit: Visit, stack: St
     shown = await rounds.locator("time").evaluate_all("times => times.map(time => time.dateTime)")
     assert shown[:4] == announced[1:], "the first of them is the round that the sale is at"
     await page.get_by_role("button", name="Edit").click()
-    await expect(form).to_contain_text("for this round only")
+    await expect(form).to_contain_text("to this round only")
 
 
 async def test_a_sale_over_several_lanes_and_the_servers_word_in_chinese(visit: Visit, stack: Stack) -> None:
@@ -207,7 +207,7 @@ async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit,
     page = await open_sale(visit, sale)
     head = page.locator(".view-head")
     await page.get_by_role("button", name="Pause", exact=True).click()
-    await expect(page.locator("dialog[open]")).to_contain_text("Nobody can buy from now on")
+    await expect(page.locator("dialog[open]")).to_contain_text("From now on nobody can buy")
     await page.get_by_role("button", name="Pause it for everyone").click()
     await expect(head).to_contain_text("Paused")
     await page.get_by_role("button", name="Resume").click()

@@ -76,7 +76,7 @@ async def test_what_happened_is_there_when_the_page_is_opened_later(visit: Visit
     await expect(page.locator("[data-what='sale.paused']")).to_contain_text("a crack")
     # This page was opened after it: whatever the charts show of it was kept.
     await happened.filter(has_text="sold out").get_by_role("button").click()
-    await expect(page.locator(".charts-head")).to_contain_text("a point for every")
+    await expect(page.locator(".charts-head")).to_contain_text("one point every")
     await expect(page.locator("[data-chart=available] .value")).to_have_text("0 units")
     await expect(page.locator("[data-chart=paid] .value")).to_have_text("1 units")
     await page.locator("[data-chart=accepted] .plot").hover(position={"x": 120, "y": 40})
@@ -111,7 +111,7 @@ async def test_dragging_over_a_chart_looks_closer(visit: Visit, stack: Stack) ->
     await page.mouse.down()
     await page.mouse.move(box["x"] + 160, box["y"] + 20, steps=4)
     await page.mouse.up()
-    await expect(page.locator(".charts-head")).to_contain_text("a point for every 1 s")
+    await expect(page.locator(".charts-head")).to_contain_text("one point every 1 s")
     await plot.dblclick()
     await expect(page.locator(".charts-head")).to_contain_text("live")
 

@@ -142,7 +142,7 @@ async def test_to_come_shows_what_was_set_up_and_over_the_whole_round(visit: Vis
     await expect(page.locator("canvas")).to_have_count(0)
     assert await serious(page) == []
     await page.goto(f"{stack.url}/console#/sales/{over['id']}")
-    await expect(page.locator(".charts-head")).to_contain_text("a point for every")
+    await expect(page.locator(".charts-head")).to_contain_text("one point every")
     await expect(page.locator("[data-fact=money]")).to_contain_text("none")
 
 
