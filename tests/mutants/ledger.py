@@ -3,6 +3,7 @@
 from tests.mutants.mutant import SIMULATION, Mutant
 
 TABLES = "backends/sql/migrations/versions/r0001_first.py"
+ROUNDS_OF_ORDERS = "backends/sql/migrations/versions/r0025_rounds_of_orders.py"
 RECORDING = "backends/sql/record_orders.py"
 ENDINGS = "backends/sql/end_orders.py"
 LETTERS = "backends/sql/dead_letters.py"
@@ -67,6 +68,20 @@ MUTANTS = (
         edits={"if error.__cause__ is None:  # we refused it ourselves": "if True:"},
         caught_by="tests/backends/sql/test_races.py::"
         "test_an_order_that_another_worker_writes_at_the_same_instant_is_no_refusal[sqlite]",
+    ),
+    Mutant(
+        name="On PostgreSQL, an order of no round is written",
+        trap="ours",
+        path=ROUNDS_OF_ORDERS,
+        edits={"IF present < cardinality(named) THEN": "IF present = 0 THEN"},
+        caught_by="tests/backends/sql/test_constraints.py::test_forbidden[postgres-of two new ones, one is an order of no round]",
+    ),
+    Mutant(
+        name="On PostgreSQL, a round goes while an order of it is written",
+        trap="ours",
+        path=ROUNDS_OF_ORDERS,
+        edits={"WHERE id = ANY (named) ORDER BY id FOR KEY SHARE": "WHERE id = ANY (named) ORDER BY id"},
+        caught_by="tests/backends/sql/test_postgres.py::test_no_round_goes_while_an_order_of_it_is_written",
     ),
     Mutant(
         name="A release may be decided twice",

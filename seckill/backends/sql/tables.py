@@ -259,8 +259,9 @@ orders = Table(
     CheckConstraint("quantity > 0", name="quantity"),
     UniqueConstraint("round_id", "user_id", "active_slot"),
     # Not in MySQL: there every change of an order would lock its round, and a transaction that then counts in the round
-    # would wait for others that do the same. Rounds are never deleted, and orders are inserted by a join with them.
-    ForeignKeyConstraint(["round_id"], ["rounds.id"]).ddl_if(callable_=_is_not_mysql),
+    # would wait for others that do the same. Rounds are never deleted, and orders are inserted by a join with them. On
+    # PostgreSQL, triggers say the same for less: migrations/versions/r0025_rounds_of_orders.py.
+    ForeignKeyConstraint(["round_id"], ["rounds.id"]).ddl_if(dialect="sqlite"),
     Index(None, "user_id", "id"),
     *partial_index("ix_orders_unpaid", "expires_ms", where="state = 'unpaid'", instead=("state", "expires_ms")),
 )

@@ -12,6 +12,7 @@ from tests.backends.sql.making import admission, draft
 PAYMENT = "order_id, provider, provider_ref, amount_cents, currency, settles, next_ms, created_ms"
 OF_NO_ROUND = "an order of no round"
 LEFT_BEHIND = "a round goes, its orders stay"
+ORDER = "quantity, state, slot, request_id, epoch, price_cents, currency, created_ms, recorded_ms"
 COLUMNS = "sale_id, ordinal, lane, total, limit_per_buyer, scheduled_ms, begins_ms, ends_ms, status"
 
 
@@ -46,9 +47,15 @@ async def full(ledger: SqlLedger) -> SqlLedger:
         ),
         pytest.param("UPDATE orders SET quantity = 0", id="an order of nothing"),
         pytest.param("UPDATE orders SET round_id = 999", id=OF_NO_ROUND),
+        pytest.param(
+            f"INSERT INTO orders (id, round_id, sale_id, user_id, {ORDER}) "
+            f"SELECT id + 9, CASE user_id WHEN 'ann' THEN round_id ELSE 999 END, sale_id, 'eve', {ORDER} FROM orders",
+            id=f"of two new ones, one is {OF_NO_ROUND}",
+        ),
         pytest.param("UPDATE orders SET user_id = 'ann'", id="one slot for two orders of a buyer"),
         pytest.param("UPDATE orders SET id = 1", id="one number for two orders"),
         pytest.param("DELETE FROM rounds", id=LEFT_BEHIND),
+        pytest.param("UPDATE rounds SET id = 999", id=f"under another id, {LEFT_BEHIND}"),
         pytest.param("UPDATE orders SET state = NULL", id="an order in no state"),
         pytest.param(
             "INSERT INTO outbox (kind, order_id, round_id, epoch, payload, created_ms) "

@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator, Iterator
 import asyncpg
 import pytest
 from sqlalchemy import event, make_url, text
+from sqlalchemy.exc import DBAPIError
 
 from seckill.backends.sql import SqlLedger, open_ledger, postgres
 from seckill.backends.sql import ledger as sql
+from seckill.backends.sql.database import ErrorMeaning
 from seckill.backends.sql.migration import migrate
 from seckill.backends.sql.transactions import LedgerCollided, edge
 from seckill.errors import LedgerRefused, LedgerUnavailable, StartError
@@ -256,6 +258,57 @@ async def test_a_table_that_is_changed_while_it_is_in_use(ledger: SqlLedger, own
                 await connection.execute(known)
     async with edge(ledger.database, PATIENCE_S), ledger.database.readers.connect() as connection:
         await connection.execute(known)
+
+
+# The first order once more, for another buyer, in the last round.
+_ONE_MORE = (
+    "INSERT INTO orders (id, round_id, sale_id, user_id, quantity, state, slot, request_id, epoch, price_cents, "
+    "currency, created_ms, recorded_ms) SELECT id + 1, (SELECT max(id) FROM rounds), sale_id, 'eve', quantity, state, "
+    "slot, request_id, epoch, price_cents, currency, created_ms, recorded_ms FROM orders"
+)
+_WAITING = text("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
+_DELETE_LAST = "DELETE FROM rounds WHERE id = (SELECT max(id) FROM rounds)"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "left"), [(_ONE_MORE, _DELETE_LAST, (2, 2)), (_DELETE_LAST, _ONE_MORE, (1, 1))]
+)
+async def test_no_round_goes_while_an_order_of_it_is_written(
+    ledger: SqlLedger, first: str, second: str, left: tuple[int, int]
+) -> None:
+    sale = await ledger.create_sale(draft(), lane=0)
+    await ledger.create_sale(draft(), lane=0)
+    await ledger.record([admission(sale.round, 1)])
+    numbered = second.replace("(SELECT max(id) FROM rounds)", str(sale.round.id + 1))
+    async with ledger.database.writers.begin() as connection:
+        await connection.execute(text(first))
+        later = asyncio.create_task(write(ledger, numbered))
+        async with asyncio.timeout(PATIENCE_S):
+            while not later.done() and not await rows(ledger, _WAITING):
+                await asyncio.sleep(0.01)
+    with pytest.raises(DBAPIError) as refused:
+        await later
+    assert ledger.database.verdict(refused.value) is ErrorMeaning.REFUSED
+    [found] = await rows(ledger, text("SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM rounds)"))
+    assert tuple(found) == left
+
+
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+async def test_rounds_do_not_go_where_new_orders_cannot_be_seen(ledger: SqlLedger, level: str) -> None:
+    """Even a round without orders: one may have come since the transaction began."""
+    await ledger.create_sale(draft(), lane=0)
+    async with ledger.database.writers.connect() as connection:
+        await connection.execute(text(f"SET TRANSACTION ISOLATION LEVEL {level}"))
+        with pytest.raises(DBAPIError, match="read committed"):
+            await connection.execute(text(_DELETE_LAST))
+
+
+async def test_rounds_are_not_truncated_away_from_their_orders(ledger: SqlLedger) -> None:
+    sale = await ledger.create_sale(draft(), lane=0)
+    await ledger.record([admission(sale.round, 1)])
+    with pytest.raises(DBAPIError, match="rounds have orders"):
+        await write(ledger, "TRUNCATE rounds CASCADE")
+    await write(ledger, "TRUNCATE rounds, orders CASCADE")
 
 
 async def test_a_standby_is_waited_for(ledger: SqlLedger, own_postgres_database: str) -> None:
