@@ -48,8 +48,8 @@ class OrderFilter:
     until_ms: int | None = None  # admitted before
 
 
-class History(Protocol):
-    """Reads the record, changes nothing."""
+class OrderHistory(Protocol):
+    """Reads the record of orders, changes nothing."""
 
     async def page(self, wanted: OrderFilter, after: OrderNumber | None, count: int) -> Sequence[Order]:
         """Returns the newest written orders that are wanted, or those after the given one, however many other orders
@@ -60,12 +60,6 @@ class History(Protocol):
 
     async def events(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Event]]:
         """Returns every event of these orders, in order."""
-
-    async def rounds(self, sale_id: int, before: int | None, count: int) -> Sequence[Sale]:
-        """The sale with each of its newest rounds, the newest first; only those that were made before that round."""
-
-    async def rounds_between(self, sale_id: int, since_ms: int, until_ms: int, count: int) -> Sequence[Sale]:
-        """The sale with each of its newest rounds that begin or end in this time, the newest first."""
 
     async def letters(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[Letter]]:
         """Returns the entries of these orders that could not be written at first, or at all."""
@@ -78,3 +72,17 @@ class History(Protocol):
 
     async def payment_ids(self, numbers: Sequence[OrderNumber]) -> Mapping[OrderNumber, Sequence[str]]:
         """Returns only the provider's numbers of these payments, by order: fast enough for an export."""
+
+
+class RoundHistory(Protocol):
+    """Reads the record of rounds, changes nothing."""
+
+    async def rounds(self, sale_id: int, before: int | None, count: int) -> Sequence[Sale]:
+        """The sale with each of its newest rounds, the newest first; only those that were made before that round."""
+
+    async def rounds_between(self, sale_id: int, since_ms: int, until_ms: int, count: int) -> Sequence[Sale]:
+        """The sale with each of its newest rounds that begin or end in this time, the newest first."""
+
+
+class History(OrderHistory, RoundHistory, Protocol):
+    """All of the record."""

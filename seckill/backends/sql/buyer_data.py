@@ -144,7 +144,7 @@ async def _hindrances(connection: AsyncConnection, user: str) -> list[Hindrance]
             _of(rounds.c.sale_id, line_entries.c.order_id)
             .select_from(line_entries)
             .join(rounds, rounds.c.id == line_entries.c.round_id)
-            .join(lines, lines.c.round_id == line_entries.c.round_id)
+            .outerjoin(lines, lines.c.round_id == line_entries.c.round_id)
             .where(line_entries.c.user_id == user, or_(line_entries.c.state.in_(_IN_LINE), in_draw), remembered),
         ),
         (HindranceKind.MONEY, undecided.where(mine, payments.c.next_ms.is_not(None))),

@@ -7,7 +7,7 @@ from seckill.domain.dead_letter import Letter
 from seckill.domain.order import Order
 from seckill.domain.order_number import OrderNumber
 from seckill.engine.orders.buyer_orders import BuyerOrders, OrderView, recorded
-from seckill.ports.history import Event, History, OrderFilter, Payment
+from seckill.ports.history import Event, OrderFilter, OrderHistory, Payment
 from seckill.ports.ledger import OrdersLookup
 from seckill.ports.order_action import RecordedAction
 
@@ -25,7 +25,7 @@ class OrderRecord:
 
 
 class OrderSearch:
-    def __init__(self, ledger: OrdersLookup, history: History, orders: BuyerOrders) -> None:
+    def __init__(self, ledger: OrdersLookup, history: OrderHistory, orders: BuyerOrders) -> None:
         self._ledger = ledger
         self._history = history
         self._orders = orders

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from seckill.domain.sale import Round, Sale
 from seckill.engine.rounds.unit_custody import UnitCustody, take_custody
 from seckill.ports.gate import CustodyGate
-from seckill.ports.history import History
+from seckill.ports.history import RoundHistory
 from seckill.ports.ledger import RoundRecordsLedger
 
 
 class RoundRecords:
-    def __init__(self, ledger: RoundRecordsLedger, gate: CustodyGate, history: History) -> None:
+    def __init__(self, ledger: RoundRecordsLedger, gate: CustodyGate, history: RoundHistory) -> None:
         self._ledger = ledger
         self._gate = gate
         self._history = history

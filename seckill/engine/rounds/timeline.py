@@ -10,7 +10,7 @@ from seckill.domain.sale import RoundStatus, Sale
 from seckill.ports.alarm_book import AlarmBook, AlarmFilter
 from seckill.ports.feed import Feed, SaleEvent
 from seckill.ports.figures import FiguresLedger
-from seckill.ports.history import History
+from seckill.ports.history import RoundHistory
 from seckill.ports.record import RecordBook, RecordEntry, RecordFilter
 from seckill.ports.story import StoryLedger
 
@@ -39,7 +39,7 @@ class Timelines:
         record: RecordBook,
         figures: FiguresLedger,
         alarms: AlarmBook,
-        history: History,
+        history: RoundHistory,
         stories: StoryLedger,
     ) -> None:
         self._feed = feed

@@ -42,6 +42,7 @@ class Shop:
     receiver: Receiver
     settings: Settings
     alarm: RecordedAlarm = field(default_factory=RecordedAlarm)
+    ordered: int = 0
 
     @property
     def ledger(self) -> SqlLedger:
@@ -70,7 +71,9 @@ class Shop:
         assert number is not None
         found = await self.ledger.sale(number)
         assert found is not None
-        made = [admission(found.round, counter) for counter in range(1, count + 1)]
+        # Sales of the same second number their orders alike, so the counter goes on from sale to sale.
+        made = [admission(found.round, self.ordered + each) for each in range(1, count + 1)]
+        self.ordered += count
         await self.ledger.record(made)
         for each in made if paid else ():
             await self.ledger.pay(each.number, each.user, capture(f"{sale['id']}-{each.user}", cents=9900))

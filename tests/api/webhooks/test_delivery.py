@@ -283,30 +283,27 @@ async def test_a_secret_is_replaced_under_load(shop: Shop, overlap_hours: int) -
             return 401
         return 200
 
-    async def sell() -> int:
-        ordered = 0
+    async def sell() -> None:
         while not sold_out:
-            if ordered - len(shop.receiver.taken) < 40:  # otherwise it is they who have to catch up
+            if shop.ordered - len(shop.receiver.taken) < 40:  # otherwise it is they who have to catch up
                 await shop.orders(5, paid=False)
-                ordered += 5
             await asyncio.sleep(0.01)
-        return ordered
 
     async def until_more_are_taken() -> None:
         enough = len(shop.receiver.taken) + 20
         await shop.receiver.until(lambda: len(shop.receiver.taken) >= enough or refused > 0)
 
     shop.receiver.answer = answer
-    async with shop.keepers(2):
-        selling = asyncio.create_task(sell())
+    async with shop.keepers(2), asyncio.TaskGroup() as tasks:
+        selling = tasks.create_task(sell())
         await until_more_are_taken()
         rotated = await shop.ask("POST", f"/{hook['id']}/rotate", overlap_hours=overlap_hours)
         await until_more_are_taken()
         known = rotated["secret"]
         await until_more_are_taken()
         sold_out = True
-        ordered = await selling
-        await shop.receiver.until(lambda: len({each.id for each in shop.receiver.taken}) == ordered)
+        await selling
+        await shop.receiver.until(lambda: len({each.id for each in shop.receiver.taken}) == shop.ordered)
     assert (refused > 0) == (overlap_hours == 0)
 
 

@@ -241,7 +241,7 @@ async def test_a_connection_that_the_server_ends_while_it_is_made(
             await ledger.sales()
         assert raised.value.__cause__ is not None
         monkeypatch.undo()
-        assert await ledger.sales() == []
+        await ledger.sales()
         await ledger.close()
 
 
