@@ -62,6 +62,7 @@ def run(main: Callable[[Stop], Awaitable[T]], settings: Settings) -> T:
             loop.add_signal_handler(number, told)
         return await main(stop)
 
+    was_frozen = gc.get_freeze_count() > 0  # by the program that calls us, if any
     gc.freeze()  # what was loaded stays: no collection has to look at it again
     gc.enable()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -70,4 +71,5 @@ def run(main: Callable[[Stop], Awaitable[T]], settings: Settings) -> T:
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
         finally:
-            gc.unfreeze()
+            if not was_frozen:
+                gc.unfreeze()

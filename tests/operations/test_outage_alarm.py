@@ -11,6 +11,7 @@ import pytest
 import redis.asyncio as redis
 
 from seckill.backends.sql import ledger as sql_ledger
+from seckill.backends.sql import sqlite
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
 from seckill.engine.alarms.alarm import Alarm
@@ -169,6 +170,7 @@ async def test_a_real_database_that_others_have_locked(
 ) -> None:
     """It answers all reads, so nothing else notices."""
     monkeypatch.setattr(sql_ledger, "PROBE_WITHIN_S", 0.5)
+    monkeypatch.setattr(sqlite, "BUSY_WAIT_S", 0.5)
     settings = settings_of_a_node(redis_url, sqlite_in_use)
     async with open_engine(settings) as engine:
         place = Place(settings, engine)
