@@ -94,7 +94,7 @@ class Proxy:
                 self.touched += 1
                 return
             from_server, to_server = await self._connect()
-            await _Relay(self, reader, writer, from_server, to_server).run()
+            await _Connection(self, reader, writer, from_server, to_server).run()
         except (asyncio.CancelledError, OSError, ExceptionGroup):
             pass
         finally:
@@ -131,7 +131,7 @@ class Proxy:
         return self._trouble is Trouble.REPLY_LOST
 
 
-class _Relay:
+class _Connection:
     """One connection."""
 
     def __init__(
