@@ -375,7 +375,7 @@ PLANTINGS = [
         mended=True,
     ),
     Planting(
-        "a release that nobody relays",
+        "a release that no keeper passes on",
         sql(f"UPDATE outbox SET created_ms = created_ms - {HOUR_MS} WHERE order_id = :id", of="eve"),
         {"progress": "eve"},
         mended=True,
