@@ -369,7 +369,7 @@ PLANTINGS = [
         {"releases": "cid"},
     ),
     Planting(
-        "a release that is said to be relayed and is not",
+        "a release that is said to be passed on and is not",
         sql("UPDATE outbox SET done_ms = 1 WHERE order_id = :id", of="eve"),
         {"releases": "eve"},
         mended=True,
