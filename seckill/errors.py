@@ -127,4 +127,4 @@ class CodesMissing(NotPossible):
 
 class UploadGivenUp(NotPossible):
     def __init__(self) -> None:
-        super().__init__("Nothing was heard of the upload for too long, so it was given up: upload all of it again.")
+        super().__init__("The upload was silent for too long, so it was given up: upload all of it again.")

@@ -24,7 +24,7 @@ Level = Literal["debug", "info", "warning", "error"]
 
 # They log every statement and every connection; at `info` that would be several lines per order.
 _TALKATIVE = ("aiosqlite", "alembic", "asyncio", "sqlalchemy", "urllib3", "uvicorn.error.websocket")
-# Log every lost connection, several times. We say it once.
+# They log every lost connection several times. We log it once.
 _SILENT = ("aiormq", "opentelemetry")
 # uvicorn gives these their own handlers when it is started with its default configuration.
 _UVICORN = ("uvicorn", "uvicorn.access", "uvicorn.error", "uvicorn.asgi")
@@ -77,7 +77,7 @@ def setup(log_format: Format, log_level: Level, stream: TextIO | None = None) ->
 
 
 def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Also makes every value plain data, so that no object's own idea of text reaches the line unseen."""
+    """Also makes every value plain data, so that no object writes text of its own into the line."""
     return cast(EventDict, _plain(event, _DEPTH_MAX))
 
 
@@ -120,7 +120,7 @@ def _escaped(text: str, escape: Callable[[str], str]) -> str:
 
 
 def _render_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
-    # json.dumps leaves alone some that can end a line or turn the direction of writing.
+    # json.dumps does not escape some that can end a line or reverse the direction of writing.
     return _escaped(json.dumps(event, ensure_ascii=False), lambda char: json.dumps(char)[1:-1])
 
 
@@ -131,7 +131,7 @@ def _printable(text: str) -> str:
 def _console(stream: TextIO) -> list[Processor]:
     renderer = structlog.dev.ConsoleRenderer(
         colors=stream.isatty() and "NO_COLOR" not in os.environ,
-        repr_native_str=True,  # quotes values, so that none can look like several
+        repr_native_str=True,  # quotes values, so that one value cannot look like several
         exception_formatter=structlog.dev.plain_traceback,
     )
     return [_prepare_for_console, renderer]
@@ -152,7 +152,8 @@ def _prepare_for_console(_logger: WrappedLogger, _method: str, event: EventDict)
 
 class _Handler(logging.StreamHandler[TextIO]):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)
-        """A full disk or a closed pipe loses log lines, and nothing else: a sale goes on without its log."""
+        """When the disk is full or the pipe is closed, log lines are lost and nothing else: a sale goes on without its
+        log."""
         error = sys.exception()
         if isinstance(error, OSError) or self.stream.closed:
             return

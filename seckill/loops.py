@@ -1,4 +1,4 @@
-"""The frame around every background loop: one step after the other until told to stop."""
+"""Runs every background loop: one step after the other until it is told to stop."""
 
 import asyncio
 import random
@@ -16,14 +16,14 @@ log = structlog.get_logger()
 # A failing loop tries again after this, doubled up to the maximum, with jitter so that nodes do not march in step.
 BACKOFF_S_MIN = 0.1
 BACKOFF_S_MAX = 2.0
-# A step that ran for this long was well until then: what ends it is a new outage.
+# A step that ran for this long was well until then, so its error is a new outage.
 WELL_S = 5.0
-# An error that nobody expects is logged with its traceback, and while it lasts, again after this time.
+# An unexpected error is logged with its traceback. While it lasts, it is logged again after this time.
 TOLD_AGAIN_S = 60.0
 
 
 class Stop:
-    """Told once, seen by all loops of a process."""
+    """Set once, and seen by all loops of a process."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -35,7 +35,7 @@ class Stop:
         return self._event.is_set()
 
     async def wait(self, timeout_s: float | None = None) -> bool:
-        """True as soon as it is set, False when the time is over."""
+        """Returns True as soon as it is set, and False when the time is over."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._event.wait()
@@ -44,20 +44,20 @@ class Stop:
         return True
 
 
-# Steps that run now and are to end soon: which loop's, and since when they have told nothing. Another thread may read
-# it.
+# The running steps that ought to end soon: their loop, and when each last said that it gets on. Another thread may read
+# this.
 _running: dict[object, tuple[str, float]] = {}
 _step: ContextVar[object] = ContextVar("step")
 
 
 def longest_step() -> tuple[str, float]:
-    """Of the steps that run now in this process, the one that has told nothing for longest: whose, and for how long."""
+    """Returns the running step of this process that has been silent for longest: its loop, and for how long."""
     name, began_s = min(list(_running.values()), key=lambda each: each[1], default=("", time.monotonic()))
     return name, time.monotonic() - began_s
 
 
 def gets_on() -> None:
-    """Said by a step that has much to do, or waits for what is away: it takes long, and does not hang."""
+    """Called by a step that has much to do, or waits for a server that is away: it takes long, but it does not hang."""
     step = _step.get(None)
     if step in _running:
         _running[step] = _running[step][0], time.monotonic()
@@ -79,14 +79,15 @@ def _noted(name: str, *, lasting: bool) -> Iterator[None]:
 
 
 class _Told:
-    """The error that was logged last: seventeen loops try again and again, and each traceback is a hundred lines."""
+    """Remembers the error that was logged last. Seventeen loops try again and again, and each traceback is a hundred
+    lines."""
 
     def __init__(self) -> None:
         self._words = ""
         self._at_s = 0.0
 
     def is_news(self, error: Exception) -> bool:
-        """Whether it is another error than the last one, or it was told long ago. Counts as told from now on."""
+        """Whether the error differs from the last one, or was logged long ago. From now on it counts as logged."""
         words, now_s = repr(error), time.monotonic()
         if words == self._words and now_s - self._at_s < TOLD_AGAIN_S:
             return False
@@ -106,7 +107,7 @@ async def repeat(
 ) -> None:
     """Runs `step` until `stop`, or until it has worked `once`. What a step raises is logged, and the loop goes on: a
     loop that ends is an outage. So is one whose step never ends, unless it is a `lasting` one, such as listening.
-    `idle_s`: in the place of `every_s` after a step that says that there was nothing to do, if that is longer."""
+    `idle_s`: used instead of `every_s`, if it is longer, after a step that has found nothing to do."""
     backoff_s = BACKOFF_S_MIN
     failing = False
     told = _Told()

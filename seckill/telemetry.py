@@ -1,4 +1,4 @@
-"""Every metric, named in one place. With several processes, PROMETHEUS_MULTIPROC_DIR makes them one picture."""
+"""Defines every metric. With several processes, PROMETHEUS_MULTIPROC_DIR adds up their figures."""
 
 import asyncio
 import math
@@ -36,7 +36,7 @@ RECORD_SECONDS = Histogram("seckill_record_seconds", "Duration of a batch's tran
 TAKEN_OVER = Counter("seckill_entries_taken_over", "Stream entries taken over from a consumer that went silent")
 ENTRIES_REFUSED = Counter("seckill_entries_refused", "Stream entries that the ledger refused or that cannot be read")
 RELAYED = Counter("seckill_relayed", "Stream entries given to the broker, by its answer", ["answer"])
-SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that somebody else had settled before")
+SETTLE_MISMATCHES = Counter("seckill_settle_mismatches", "Entries that another worker had settled before")
 ORDERS_EXPIRED = Counter("seckill_orders_expired", "Orders that were not paid in time")
 UNITS_RELEASED = Counter("seckill_releases", "Orders given back to the gate, by what it made of it", ["result"])
 UNITS_MOVED = Counter("seckill_units_moved", "Units that a lane got from another because it had too few")
@@ -137,7 +137,7 @@ SPACE_SIZE = Gauge(
     ["store", "space"],
     multiprocess_mode="livemostrecent",
 )
-# Shown before they happen: to Prometheus the first of a series that was not there is no increase.
+# Exported as 0 before anything happens: Prometheus does not count the first value of a new series as an increase.
 for _metric, _values in (
     (ORDERS_RECORDED, ("new", "repeated")),
     (CAPTURES, ("settled", "late", "surplus", "wrong_amount", "ref_reused", "unknown_order", "still_queued")),
@@ -182,14 +182,14 @@ _OF_A_SALE = {
 }
 # A sale's name is a label, and Prometheus keeps a series for every label that there ever was.
 SALES_SHOWN_MAX = 50
-# Figures of sales that were not renewed for so long are those of a keeper that is gone.
+# A keeper that has not renewed its figures of sales for this long is gone.
 SALES_FRESH_S = 60.0
 
 
 class ShownSales(Collector):
-    """Figures by sale, of those that are on and no others. Metrics with labels cannot forget: with several processes
-    what was once named stays in a file as long as the process. So the keeper replaces all of it at once, and what is
-    not renewed is no longer told."""
+    """Figures by sale, only of sales that are on. Metrics with labels cannot forget: with several processes, whatever
+    was named once stays in a file as long as the process lives. So the keeper replaces all figures at once, and figures
+    that it does not renew are no longer exported."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -200,7 +200,7 @@ class ShownSales(Collector):
         self._reading, self._shown_s = reading, time.monotonic()
         if self._folder is not None:
             written = self._folder / f"sales_{os.getpid()}.json"
-            with suppress(OSError):  # a full disk: what is there grows old
+            with suppress(OSError):  # the disk is full: the figures that are there grow old
                 written.with_suffix(".new").write_bytes(msgspec.json.encode(reading))
                 written.with_suffix(".new").replace(written)
 
@@ -223,7 +223,7 @@ class ShownSales(Collector):
     def _newest(self) -> SalesReading:
         if self._folder is None:
             return self._reading if time.monotonic() - self._shown_s < SALES_FRESH_S else SalesReading()
-        with suppress(FileNotFoundError):  # its keeper has just been found dead
+        with suppress(FileNotFoundError):  # another process has just found its keeper dead
             files = [(written.stat().st_mtime, written) for written in self._folder.glob("sales_*.json")]
             written_s, newest = max(files, default=(0.0, None))
             if newest is not None and time.time() - written_s < SALES_FRESH_S:
@@ -259,7 +259,7 @@ def spread(values: Sequence[float], bounds: Sequence[float], counts: list[int]) 
 
 
 class Durations:
-    """Counted now and told to a histogram once in a while, for the same reason as below."""
+    """Collects values and passes them on to a histogram now and then, for the same reason as `Tallies` below."""
 
     def __init__(self, histogram: Histogram) -> None:
         self._histogram = histogram
@@ -267,12 +267,12 @@ class Durations:
         self._sum = 0.0
 
     def add(self, seconds: Sequence[float]) -> None:
-        """In ascending order."""
+        """`values`: in ascending order."""
         spread(seconds, _SECONDS, self._counts)
         self._sum += sum(seconds)
 
     def exemplify(self, seconds: float, trace_id: str) -> None:
-        """An example of those in its bucket. With several processes the library keeps none."""
+        """Notes an example of the values in its bucket. With several processes, the library keeps no examples."""
         exemplar = Exemplar({"trace_id": trace_id}, seconds, time.time())
         self._histogram._buckets[bisect_left(_SECONDS, seconds)].set_exemplar(exemplar)
 
@@ -287,8 +287,9 @@ class Durations:
 
 
 class Tallies:
-    """Counts now and tells the metrics once in each turn of the event loop. With several processes a metric stands in
-    a shared file, and every `inc` writes there: more than all else that a refusal costs after its token was checked."""
+    """Counts, and updates the metric once in each turn of the event loop. With several processes, a metric is in a
+    shared file, to which every `inc` writes: that costs more than everything else in a refusal after the check of its
+    token."""
 
     def __init__(self) -> None:
         self._counts: dict[Counter, int] = {}
@@ -306,31 +307,31 @@ class Tallies:
 
 
 def recorded_here() -> int:
-    """New orders that this process has written since its start."""
+    """Returns how many new orders this process has written since its start."""
     return int(REGISTRY.get_sample_value("seckill_orders_recorded_total", {"kind": "new"}) or 0)
 
 
 def media_type(accept: str) -> str:
-    """The one in which a caller that accepts this gets the metrics. Only OpenMetrics has exemplars."""
+    """Returns the media type in which a caller that accepts this gets the metrics. Only OpenMetrics has exemplars."""
     return OPEN_METRICS if "application/openmetrics-text" in accept else MEDIA_TYPE
 
 
 class Exposition:
-    """All metrics as text. Making it takes milliseconds: so it is done once a second at most, and callers that ask
-    meanwhile get the same."""
+    """All metrics as text. Making the text takes milliseconds, so it is made once a second at most, and callers in
+    between get the same text."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _shared_folder()
         self._making = threading.Lock()
-        self._made: dict[str, tuple[float, bytes]] = {}  # by media type: when, and what
+        self._made: dict[str, tuple[float, bytes]] = {}  # by media type: when it was made, and the text
 
     def known(self, media_type: str = MEDIA_TYPE) -> bytes | None:
-        """What is new enough; it costs nothing. None: `now` has to make it."""
+        """Returns the text if it is new enough, at no cost, or None if `now` has to make it."""
         made_s, text = self._made.get(media_type, (-math.inf, b""))
         return text if time.monotonic() - made_s < MADE_EVERY_S else None
 
     def now(self, media_type: str = MEDIA_TYPE) -> bytes:
-        """The metrics of all processes that share the folder, or of this one."""
+        """Returns the metrics of all processes that share the folder, or of this process."""
         with self._making:
             known = self.known(media_type)
             if known is None:
@@ -340,7 +341,7 @@ class Exposition:
             return known
 
     def samples(self) -> Iterator[Sample]:
-        """One by one, as they are now."""
+        """Yields the present metrics one by one."""
         return (sample for family in self._registry().collect() for sample in family.samples)
 
     def _registry(self) -> CollectorRegistry:
@@ -354,7 +355,7 @@ class Exposition:
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """What a process has open is nothing once it is gone, however it ended. What it has counted stays."""
+    """Forgets what a process had open, once it is gone, however it ended. Its counts stay."""
     for pattern in ("gauge_live*_*.db", "sales_*.json"):
         for written in folder.glob(pattern):
             pid = written.stem.rpartition("_")[2]

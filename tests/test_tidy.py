@@ -57,3 +57,51 @@ def test_no_public_class_has_the_name_of_another() -> None:
         for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(), re.MULTILINE):
             found.setdefault(name, []).append(path.relative_to(PACKAGE))
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+# The suites of ports, which each run on several backends.
+CONTRACTS = {"backends/gate", "backends/transport"}
+ROOMS = ("audit", "backends", "cli", "domain", "engine", "lab", "local", "operations", "ports", "web")
+
+
+def test_tests_mirror_the_tree_that_they_test() -> None:
+    tests = ROOT / "tests"
+    there = {path.parent.relative_to(tests) for room in ROOMS for path in (tests / room).rglob("__init__.py")}
+    assert len(there) > len(ROOMS)
+    assert {str(folder) for folder in there if not (PACKAGE / folder).is_dir()} == CONTRACTS
+
+
+def test_names_and_docstrings_of_tests_begin_with_words() -> None:
+    """A number of a list of mistakes may follow, but it tells a reader nothing."""
+    paths = list((ROOT / "tests").rglob("test_*.py"))
+    texts = {path: path.read_text() for path in paths}
+    assert [
+        (path, name) for path in paths for name in re.findall(r"def test_[fms]\d+\b|def test_[fms]\d+_", texts[path])
+    ] == []
+    assert [(path, code) for path in paths for code in re.findall(r'(?:"""|\n\n\s*)([FMS]\d+)\b', texts[path])] == []
+
+
+def test_an_outbox_is_the_ledgers_and_a_relay_the_brokers() -> None:
+    """The words that once had several meanings have one: the table of Words in docs/how-it-works.md."""
+    rooms = {
+        "outbox": (
+            "audit/",
+            "backends/sql/",
+            "bootstrap/",
+            "engine/",
+            "lab/chaos/",
+            "operations/repair",
+            "ports/ledger",
+        ),
+        "relay": (
+            *("backends/rabbitmq/", "backends/redis/relay_source", "backends/redis/keys", "bootstrap/", "lab/chaos/"),
+            *("engine/orders/broker_relay", "engine/traces/", "ports/broker", "roles/worker", "settings/", "telemetry"),
+        ),
+    }
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text().lower() for path in SOURCES}
+    for word, where in rooms.items():
+        found = [path for path, text in texts.items() if word in text]
+        assert len(found) > 5
+        assert [path for path in found if not path.startswith(where)] == []
+    assert "outbox" not in texts["engine/orders/broker_relay.py"]
+    assert "relay" not in texts["engine/orders/releases.py"]

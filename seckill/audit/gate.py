@@ -403,7 +403,7 @@ def _to_round(ref: keys.KeyedRound, server: str, reply: Any) -> GateRound | Abse
     # that was replaced and takes over again has, under its old name, the data of the server that had replaced it.
     reign, vouched = f"{server} {replication_id.decode()}", home.decode(errors="replace")
     if server and vouched == reign + keys.COMPARED_ONCE:
-        return Absent(f"lane {ref.lane} is on another server since a moment ago, which the keeper compares once more")
+        return Absent(f"lane {ref.lane} moved to another server a moment ago, and the keeper compares it once more")
     if server and vouched and vouched != reign:
         return Absent(f"lane {ref.lane} is on another server than before, which the keeper has to compare first")
     if not pairs:

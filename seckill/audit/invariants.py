@@ -16,7 +16,7 @@ INVARIANTS = (
     Invariant("stock", "In the gate, available = total − admitted + released, from 0 to total."),
     Invariant("items", "Each item's units add up, in the gate and in the ledger, and together they are the round's."),
     Invariant("buyers", "In the gate, the buyers' records add up to what was admitted and released."),
-    Invariant("limit", "Nobody holds more units than the limit per buyer."),
+    Invariant("limit", "No buyer holds more units than the limit."),
     Invariant("epoch", "Gate and ledger speak of the same round: epoch, opening and rules."),
     Invariant("counters", "In the ledger, sold and written are what the rows add up to, and sold ≤ total."),
     Invariant("orders", "An order is the same in the ledger and in the gate, and its row is sound."),
@@ -31,7 +31,7 @@ INVARIANTS = (
     Invariant(
         "vouchers", "Every paid unit of a sale that gives codes has one, nothing else has any, and none can lack one."
     ),
-    Invariant("line", "Whoever was served by a line has their order, and nobody was called before a better place."),
+    Invariant("line", "Everyone served by a line has their order, and no one was called before a better place."),
     Invariant(
         "progress",
         "Nothing waits for long: entries, releases, unpaid orders that are due, units that somebody in line waits for.",

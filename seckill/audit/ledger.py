@@ -361,7 +361,7 @@ class LedgerReader:
         )
 
     async def waiting(self, for_ms: int, count: int) -> list[AnyRow]:
-        """Returns what the ledger decided this long ago and no keeper has relayed."""
+        """Returns what the ledger decided this long ago and no keeper has passed on."""
         return await self.database.rows(self._waiting, {"for_ms": for_ms, "count": count})
 
     async def portion(self, round_: LedgerRound, after: tuple[str, int]) -> Portion:

@@ -86,7 +86,7 @@ class LineAudit:
             return
         since_ms = self._idle_since.setdefault(reading.id, gate.now_ms)
         if gate.now_ms - since_ms > IDLE_MS:
-            says = "has units that nobody was given for more than a minute, while people wait: is a keeper running?"
+            says = "has had units for more than a minute that no one was given, while people wait: is a keeper running?"
             notes.add(_finding(reading, "idle", says, invariant="progress"))
 
 

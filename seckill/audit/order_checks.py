@@ -89,7 +89,7 @@ def check_row(round_: LedgerRound, subject: Subject, notes: Notes) -> None:
     if row.active_slot not in (None, row.slot) or (live != HOLDS.get(row.state, live) and not refunded):
         notes.add(add("orders", "slot", f"is {row.state} and has the active slot {row.active_slot}"))
     if row.state in OVER and row.closed_ms is None:
-        notes.add(add("orders", "closed", f"is {row.state}, but nobody noted when it ended"))
+        notes.add(add("orders", "closed", f"is {row.state}, but it was not noted when it ended"))
     if (row.id >> 24) & 0xFF != lane_of(round_, row.user_id):
         says = f"has a number of lane {(row.id >> 24) & 0xFF}, its buyer is in lane {lane_of(round_, row.user_id)}"
         notes.add(add("orders", "lane", says))

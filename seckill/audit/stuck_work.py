@@ -27,7 +27,7 @@ async def judge_progress(readings: Sequence[Reading], ledger: LedgerReader, note
             )
         )
     for row in await ledger.waiting(STUCK_MS, NAMED_MAX):
-        says = f"has a {row.kind} that nobody has relayed for long: is a keeper running?"
+        says = f"has a {row.kind} that has waited for long to be passed on: is a keeper running?"
         notes.add(Finding(invariant="progress", kind="outbox", says=says, round_id=row.round_id, number=row.order_id))
     stuck: set[int] = set()
     for reading in readings:

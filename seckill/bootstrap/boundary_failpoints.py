@@ -64,7 +64,7 @@ _PORTS: dict[str, tuple[type, ...]] = {
         TakingsLedger,
     ),
     "provider": (CheckoutProvider,),
-    "outbox": (RelaySource,),
+    "source": (RelaySource,),
     "courier": (Courier,),
     "board": (Board,),
     "history": (History,),
@@ -74,7 +74,7 @@ _PORTS: dict[str, tuple[type, ...]] = {
 _ROLES: dict[str, tuple[str, ...]] = {
     "api": ("gate", "transport", "ledger", "provider", "board", "history"),
     "worker": ("transport", "ledger", "delays", "board"),
-    "relay": ("outbox", "courier"),
+    "relay": ("source", "courier"),
     "keeper": ("gate", "transport", "ledger", "provider", "delays", "board"),
 }
 

@@ -24,17 +24,17 @@ async def open_rabbitmq(
     topology = Topology(ledger, settings.retry_delays_s)
     if await open_broker(settings.broker_url, topology) is None:
         log.warning("RabbitMQ does not answer; orders wait in the streams until it does")
-    outbox, streams = (
+    source, streams = (
         StreamRelaySource(settings.redis_url, replica_acks=settings.replicas_to_wait_for) for _ in range(2)
     )
     transport = RabbitTransport(settings.broker_url, streams, topology)
     courier = RabbitCourier(settings.broker_url, topology)
     delays = RabbitDelays(settings.broker_url, topology)
-    for part in (outbox, transport, courier, delays):
+    for part in (source, transport, courier, delays):
         stack.push_async_callback(part.close)
     relay = role and "relay"
     return transport, Broker(
-        outbox=watched(outbox, relay, "outbox"),
+        source=watched(source, relay, "source"),
         courier=watched(courier, relay, "courier"),
         delays=watched(delays, role, "delays"),
     )

@@ -443,7 +443,7 @@ class UseCases:
     def relay(self, broker: Broker) -> Relay:
         tracer = self.engine.tracer
         return Relay(
-            broker.outbox,
+            broker.source,
             broker.courier if tracer is None else TracedCourier(tracer, broker.courier),
             self.engine.ledger,
             self.alarm,

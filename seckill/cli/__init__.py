@@ -19,12 +19,12 @@ from seckill.extras import explained
 from seckill.failpoints import VARIABLE, arm
 
 DEBUG = "--debug"
-# No command for anybody: where no copies can be made, `seckill up` starts this as it starts its roles.
+# Not for users: where processes cannot be forked, `seckill up` starts this command as it starts its roles.
 PREPARATION = "up-preparation"
 
 
 def _app(*, listing: bool) -> App:
-    """`listing`: to show what there is. Otherwise each command has its own words, which are more."""
+    """`listing`: for the list of all commands, with a sentence for each. Otherwise the help is the command's own."""
     made = App(
         name="seckill",
         help="A flash-sale engine that sells exactly the stock. `seckill up --demo` gives a running sale.",
@@ -59,16 +59,16 @@ def main() -> NoReturn:
 
 
 def carry_out(command: Callable[[], object], failed: int, *, debug: bool) -> NoReturn:
-    """Ends the process. What goes wrong is said in a sentence, with `debug` in a traceback where it was not foreseen.
-    `failed`: the exit code of that."""
-    # Loading makes many objects and no garbage: looking for it is a fifth of the time that loading takes, and half a
-    # second at the end of the process. `run` enables it for what runs for long.
+    """Runs the command and ends the process. An error is told in one sentence; with `debug`, an unexpected one is told
+    with its traceback. `failed`: the exit code of a command that failed."""
+    # Loading makes many objects and no garbage. Looking for garbage all the same takes a fifth of the time for loading,
+    # and half a second at the end of the process. `run` enables it for what runs for long.
     gc.disable()
     atexit.register(gc.freeze)
     lean_imports()
     try:
         if spec := os.environ.get(VARIABLE):
-            from seckill.bootstrap.boundary_failpoints import NAMES  # noqa: PLC0415 (a tenth of a second that hardly anybody needs)
+            from seckill.bootstrap.boundary_failpoints import NAMES  # noqa: PLC0415 (takes a tenth of a second, and is rarely needed)
 
             arm(spec, NAMES)
         with explained():

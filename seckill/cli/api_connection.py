@@ -1,4 +1,4 @@
-"""The API as the operator's commands call it."""
+"""Calls the API for operators' commands."""
 
 import os
 from collections.abc import Iterator
@@ -12,13 +12,14 @@ from seckill.client.requests import Request
 from seckill.errors import SeckillError, StartError
 from seckill.settings import Settings
 
-# For what must not be left in doubt: longer than the API itself waits for a database.
+# For requests whose result must be known: longer than the API itself waits for a database.
 ACTED_WITHIN_S = 30.0
 ADDRESS_FILE = "address"  # where `seckill up` notes the address it serves, in its data folder
 
 
 def call(request: Request[Any], *, url: str | None = None, within_s: float = ANSWER_WITHIN_S) -> Any:
-    """The answer as the API has written it. Asked once: the operator who typed the command sees the result."""
+    """Returns the answer as the API has written it. Nothing is repeated: the operator who typed the command sees the
+    result."""
     with connected(url, for_anybody=request.for_anybody, repeat_for_s=0, within_s=within_s) as client:
         return client.document(request)
 
@@ -31,7 +32,8 @@ def connected(
     repeat_for_s: float = REPEAT_FOR_S,
     within_s: float = ANSWER_WITHIN_S,
 ) -> Iterator[Client]:
-    """The API, for an operator unless anybody may ask it. What goes wrong is said in words for the operator."""
+    """Yields a client with the admin key, which may be missing for what anyone may ask. Errors are told in the
+    operator's terms."""
     settings = with_own_secrets(environment())
     if settings.admin_key is None and not for_anybody:
         raise StartError("There is no admin key: set SECKILL_ADMIN_KEY, or run `seckill up` in this folder.")
@@ -49,7 +51,8 @@ def connected(
 
 
 def address(settings: Settings, url: str | None) -> str:
-    """What was given; otherwise the environment takes precedence over what a `seckill up` in this folder has noted."""
+    """Returns the given address; otherwise that of the environment, or the one that a `seckill up` in this folder has
+    noted."""
     if url:
         return url
     noted = settings.data_dir / ADDRESS_FILE

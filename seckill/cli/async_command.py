@@ -1,4 +1,4 @@
-"""Running a coroutine as a command."""
+"""Runs a coroutine as a command."""
 
 import asyncio
 import contextlib
@@ -19,13 +19,13 @@ Role = Callable[[Stop], Awaitable[None]]
 def new_event_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop  # noqa: PLC0415
-    except ImportError:  # not there on every platform; slower without, otherwise the same
+    except ImportError:  # does not exist on every platform; without it, everything is the same but slower
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
 
 
 def _allow_many_connections() -> None:
-    """Each buyer's connection is a file, and many systems allow a thousand unless asked for more."""
+    """Each buyer's connection counts as an open file, and many systems allow a thousand unless asked for more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(ValueError, OSError):  # macOS names a limit that it does not grant
@@ -33,7 +33,7 @@ def _allow_many_connections() -> None:
 
 
 async def until_stopped(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
-    """For work that can be interrupted at any moment: the first signal does so."""
+    """Runs work that may be interrupted at any moment: the first signal cancels it."""
     task = asyncio.create_task(work)
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -43,7 +43,7 @@ async def until_stopped(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
 
 
 def run(main: Callable[[Stop], Awaitable[T]], settings: Settings) -> T:
-    """SIGINT and SIGTERM ask it to stop; a second one does not wait for it."""
+    """SIGINT and SIGTERM ask `main` to stop; a second signal cancels it."""
     logs.setup(settings.log_format, settings.log_level)
     _allow_many_connections()
 
@@ -63,7 +63,7 @@ def run(main: Callable[[Stop], Awaitable[T]], settings: Settings) -> T:
         return await main(stop)
 
     was_frozen = gc.get_freeze_count() > 0  # by the program that calls us, if any
-    gc.freeze()  # what was loaded stays: no collection has to look at it again
+    gc.freeze()  # what is loaded now stays, so that collections need not look at it
     gc.enable()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:

@@ -1,13 +1,12 @@
 """Every command, with its sentence."""
 
-# Each is loaded by name when it is needed: a token is made without a web server and a database. So that listing all of
-# them loads none, what the list says of each is repeated here.
+# A command is loaded by name when it is needed: making a token loads no web server and no database. The sentences
+# repeat those of the commands, so that listing all of them loads none.
 COMMANDS = {
     "up": "Run everything on this machine: embedded servers unless URLs are set, API, worker and keeper.",
     "api": "Answer buyers and operators over HTTP.",
     "worker": "Write admitted orders to the ledger.",
-    "keeper": "Make and open rounds, relay changes, expire orders, refund, send webhooks, rebuild what the gate "
-    "lost, audit.",
+    "keeper": "Open rounds, pass on changes, expire orders, refund, send webhooks, rebuild what the gate lost, audit.",
     "migrate": "Bring the database's schema to this version. Harmless to repeat.",
     "sale": "Create, duplicate, list, show, look back at, change, publish, pause, resume and close sales; add stock.",
     "orders": "List, export, cancel and refund orders, also all of a sale.",
@@ -37,7 +36,7 @@ COMMANDS = {
     "full first.",
     "chaos": "Start everything, let a crowd in, break things on a schedule, audit all along, and tell what held.",
 }
-# Those with commands of their own.
+# Commands that have subcommands.
 GROUPS = (
     "sale",
     "orders",

@@ -12,7 +12,7 @@ _PORT = next(setting.kind for setting in TABLE if setting.name == "port")
 
 
 def environment(data: Path | None = None, host: str | None = None, port: int | None = None) -> Settings:
-    """The environment, overridden by the command line."""
+    """Returns the settings of the environment, overridden by the command line."""
     settings = read(os.environ)
     if port is not None:
         try:
@@ -28,12 +28,12 @@ def environment(data: Path | None = None, host: str | None = None, port: int | N
 
 
 def with_data_folder(settings: Settings) -> Settings:
-    """What is not set comes from the folder of `seckill up`, if there is one."""
+    """Takes what is not set from the folder of `seckill up`, if there is one."""
     return with_own_secrets(with_embedded(settings)) if settings.data_dir.is_dir() else settings
 
 
 def with_own_secrets(settings: Settings) -> Settings:
-    """Those that `seckill up` made, where none are set."""
+    """Takes the secrets that `seckill up` made, where none are set."""
     found = read_secrets(settings.data_dir)
     return settings if found is None else with_secrets(settings, found)
 
@@ -55,7 +55,7 @@ def with_embedded(settings: Settings) -> Settings:
 
 
 def with_secrets(settings: Settings, made: Secrets) -> Settings:
-    """Each of them where none is set."""
+    """Takes each of these secrets if none is set."""
     if not settings.knows_buyers:
         settings = replace(settings, jwt_secret=Secret(made.jwt_secret))
     return replace(

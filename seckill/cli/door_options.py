@@ -1,4 +1,4 @@
-"""Who may buy in a sale, as options of a command."""
+"""Options that say who may buy in a sale."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from seckill.errors import SeckillError
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class AudienceOptions:
-    """What may be changed of it while a sale is on."""
+    """The options that may be changed while a sale is on."""
 
     pass_: Annotated[
         Literal["none", "work", "check"] | None,

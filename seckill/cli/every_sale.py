@@ -1,4 +1,4 @@
-"""Stopping all sales at once, and letting those go on that were stopped so."""
+"""Stops all sales at once, and resumes those that were stopped like that."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,13 +10,13 @@ from seckill.cli.output import console, instant, print_json, table
 from seckill.client import Client, Conflict, NoAnswer, Unavailable, access_requests, requests
 from seckill.errors import SeckillError
 
-# What the record says of a sale that was stopped with all others: only these go on together.
+# The reason that the record gives for a sale stopped together with all others. Only such sales are resumed together.
 STOPPED = "all sales are stopped"
 RECORD_MAX = 100
 
 
 def pause_all(reason: str | None, *, as_json: bool, url: str | None) -> None:
-    """Also those that are sold out, because units may come back, and those to come."""
+    """Also pauses sales that are sold out, because units may come back, and sales that have not begun."""
     why = STOPPED if reason is None else f"{STOPPED}: {reason}"
     with connected(url, repeat_for_s=0, within_s=ACTED_WITHIN_S) as client:
         done = []
@@ -38,7 +38,7 @@ def resume_all(reason: str | None, *, as_json: bool, url: str | None) -> None:
 
 
 def next_opening(sale: dict[str, Any]) -> str | None:
-    """What a pause does not stop, in a sentence."""
+    """Says what a pause does not stop."""
     if sale["repeat"] is None or not sale["next_rounds"]:
         return None
     return (
@@ -48,20 +48,20 @@ def next_opening(sale: dict[str, Any]) -> str | None:
 
 
 def _all(client: Client) -> Iterator[dict[str, Any]]:
-    """What is on or to come is in the first answer."""
+    """Yields the sales that are on or to come: the first answer has all of them."""
     found = client.document(requests.sales())
     yield from found["sales"]
 
 
 def _was_stopped(client: Client, sale_id: str) -> bool:
-    """The newest word on whether it sells is that all were stopped."""
+    """Whether the newest entry on record about the sale's selling says that all sales were stopped."""
     found = client.document(access_requests.record(sale_id=sale_id, what="sale.*", limit=RECORD_MAX))
     words = [entry for entry in found["entries"] if entry["what"] in ("sale.paused", "sale.resumed", "sale.closed")]
     return bool(words) and words[0]["what"] == "sale.paused" and (words[0]["why"] or "").startswith(STOPPED)
 
 
 def _act(client: Client, sale: dict[str, Any], verb: str, reason: str | None) -> dict[str, Any]:
-    """Whatever becomes of one, the others are tried."""
+    """Returns what has become of this sale. It never raises, so that the others are tried as well."""
     try:
         return {"sale": client.document(requests.act_on_sale(sale["id"], verb, reason))}
     except (Conflict, Unavailable, NoAnswer) as error:

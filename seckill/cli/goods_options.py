@@ -1,4 +1,4 @@
-"""What a sale sells, as options of a command."""
+"""Options that say what a sale sells."""
 
 import json
 from dataclasses import dataclass, fields
@@ -13,7 +13,7 @@ from seckill.errors import SeckillError
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class GoodsOptions:
-    external_id: Annotated[str | None, Parameter(help="The shop's own id of it.")] = None
+    external_id: Annotated[str | None, Parameter(help="The shop's own id for it.")] = None
     metadata: Annotated[str | None, Parameter(help="Facts of the shop's own: a JSON object of at most 4 KB.")] = None
     description: Annotated[str | None, Parameter(help="Text for its page, plain or in simple Markdown.")] = None
     images: Annotated[
@@ -25,7 +25,7 @@ class GoodsOptions:
     return_url: Annotated[str | None, Parameter(help="Where buyers go back to the shop.")] = None
 
     def given(self) -> dict[str, Any]:
-        """Under the names that the API has for them."""
+        """Returns the given options under their names in the API."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         given = {name: value for name, value in named.items() if value is not None}
         if self.metadata is not None:

@@ -1,4 +1,4 @@
-"""Items of a sale, as options of a command, and as commands show them."""
+"""The option that lists the items of a sale, and how commands show items."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ ItemId = Annotated[str | None, Parameter(name="--item", help="The id of the item
 
 
 def read_items(texts: Sequence[str] | None, units: int | None) -> list[dict[str, Any]] | None:
-    """Under the names that the API has for what they say; None: there are none, but units."""
+    """Returns the items under the API's names, or None if the sale has units but no items."""
     if not texts and units is None:
         raise SeckillError("--units: say how many there are, or give an --item for each size or colour.")
     return [_read(text) for text in texts] if texts else None
@@ -47,7 +47,7 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def items_table(sale: dict[str, Any], custody: dict[str, Any] | None = None) -> Table:
-    """With where every unit is, if that is known."""
+    """`custody`: where every unit is, if that is to be shown."""
     places = () if custody is None else ("available", "sold")
     listed = table("item", "title", "price", "units", *places, "external id")
     units = {} if custody is None else {each["item_id"]: each for each in custody["items"]}

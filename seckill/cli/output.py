@@ -1,4 +1,4 @@
-"""How results are printed: tables for operators, one JSON document for programs."""
+"""Prints results: tables for operators, one JSON document for programs."""
 
 import json
 import sys
@@ -21,14 +21,14 @@ def console() -> Console:
 def table(*columns: str) -> Table:
     made = Table(box=None, header_style="bold", show_header=bool(columns), pad_edge=False)
     for position, column in enumerate(columns):
-        # What comes first is copied into the next command. On a narrow terminal the others go on in the next line,
-        # rather than being cut off.
+        # The first column is copied into the next command, so it stays on one line. On a narrow terminal the others are
+        # wrapped rather than cut off.
         made.add_column(column, no_wrap=position == 0, overflow="fold")
     return made
 
 
 def instant(rfc3339: str) -> str:
-    """To the second, and easy to read: 2026-11-15 20:41:05Z."""
+    """Formats a time to the second: 2026-11-15 20:41:05Z."""
     return f"{datetime.fromisoformat(rfc3339).astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
@@ -38,7 +38,7 @@ def print_json(content: Any) -> None:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """What is being done, beside the result: one line that changes, or without a terminal a line for each change."""
+    """Shows on stderr what is being done: one line that changes, or without a terminal a line for each change."""
     shown = Console(stderr=True, highlight=False)
     if shown.is_terminal:
         with shown.status("starting") as status:

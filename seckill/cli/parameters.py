@@ -1,4 +1,4 @@
-"""Parameters that several commands have."""
+"""Parameters that several commands share."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from cyclopts import Parameter, Token
 
 
 def whole(_: Any, tokens: Sequence[Token]) -> int:
-    """Cyclopts' own reading rounds, and 99.99 for a price in cents must not become 100."""
+    """Cyclopts itself would round, and a price of 99.99 cents must not become 100."""
     text = tokens[0].value
     if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
         raise ValueError(f'"{text}" is not a whole number.')
@@ -28,7 +28,7 @@ _LONG = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def moment_to_come(kind: Any, tokens: Sequence[Token]) -> datetime:
-    """Also as how long from now, for whoever tries things out."""
+    """Also reads how long from now, such as +2m, for people who try things out."""
     if later := re.fullmatch(rf"\+(\d{{1,5}})([{''.join(_LONG)}])", tokens[0].value):
         return datetime.now(UTC) + timedelta(**{_LONG[later[2]]: int(later[1])})
     return moment(kind, tokens)

@@ -7,7 +7,7 @@ from seckill.settings import Role, Settings, require_production
 
 
 def production(role: Role, host: str | None = None, port: int | None = None) -> Settings:
-    """Refuses to start with something missing, or with make-believe."""
+    """Refuses to start if something is missing, or is only make-believe."""
     settings = environment(host=host, port=port)
     require_production(settings, role)
     refuse_make_believe(settings, open_provider(settings))

@@ -33,7 +33,7 @@ def up_in_memory(settings: Settings, *, demo: bool) -> None:
 
 
 async def _up_in_memory(settings: Settings, stop: Stop, vitals: Vitals, *, demo: bool) -> None:
-    """API, worker and keeper as tasks of this process, on a store and a ledger that are gone when it stops."""
+    """Runs API, worker and keeper as tasks of this process. Their store and ledger are gone when it stops."""
     memory, last = new_memory(), Stop()
     with (
         tempfile.TemporaryDirectory(prefix="seckill-") as folder,
@@ -46,7 +46,7 @@ async def _up_in_memory(settings: Settings, stop: Stop, vitals: Vitals, *, demo:
         api = asyncio.create_task(serve(settings, listener, stop, memory, vitals))
         behind = [asyncio.ensure_future(role(settings, memory)(last)) for role in (worker_role, keeper_role)]
         for task in (api, *behind):
-            task.add_done_callback(lambda _: stop.set())  # one that ends takes the others with it
+            task.add_done_callback(lambda _: stop.set())  # when one of them ends, all stop
         try:
             await announce(settings, listener, stop, known, demo=demo)
         finally:

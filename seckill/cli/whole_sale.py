@@ -1,5 +1,5 @@
-"""Taking back a whole sale: every order of it that can be cancelled, or refunded. One after the other, each with a key
-of its own, so that it may be broken off and run again: what is done is done once."""
+"""Cancels or refunds every order of a sale that allows it, one after the other. Each request has a key of its own, so
+the command may be interrupted and run again, and nothing is done twice."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from seckill.domain.order import OrderState
 from seckill.errors import SeckillError
 
 SAY_EVERY_S = 10.0
-# Those that were left are named, up to so many.
+# How many of the orders that could not be changed are named.
 NAMED_MAX = 5
 
 Wish = Callable[[str, str], Request[Any]]
@@ -28,7 +28,8 @@ Wish = Callable[[str, str], Request[Any]]
 def act_on_all(
     sale_id: str, state: OrderState, verb: str, wish: Wish, *, as_json: bool = False, url: str | None = None
 ) -> None:
-    """`verb`: as it is said of an order that it was done to. `wish`: of an order and its key."""
+    """`verb`: what the orders are afterwards, such as `refunded`. `wish`: makes the request from an order's id and its
+    key."""
     with connected(url) as client:
         sale = client.document(requests.sale(sale_id))
         orders = _orders(client, sale["id"], state)
@@ -63,7 +64,8 @@ def _orders(client: Client, sale_id: str, state: OrderState) -> list[str]:
 
 @contextmanager
 def _progress(title: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, a line now and then elsewhere; beside the result, which is on the standard output."""
+    """Shows a bar on a terminal, otherwise a line now and then. It goes to stderr, because the result goes to
+    stdout."""
     if sys.stderr.isatty():
         columns = TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

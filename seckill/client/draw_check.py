@@ -149,7 +149,7 @@ def _is_proven(draw: Draw, noted: Witness, receipt: Receipt) -> bool:
         return False
     if not receipt.holds(key):
         raise NoProof(
-            f"The receipt of {receipt.entry_id} is not signed with the key {key}: it is somebody else's, or none."
+            f"The receipt of {receipt.entry_id} is not signed with the key {key}: someone else signed it, or no one."
         )
     if draw.round is not None and receipt.round != draw.round:
         raise NoProof(f"The receipt of {receipt.entry_id} is of round {receipt.round}, and the draw of {draw.round}.")

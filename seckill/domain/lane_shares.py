@@ -37,8 +37,9 @@ class Share(Protocol):
 
 
 def units_left(shares: Mapping[int, Share]) -> int:
-    """On sale or on their way, by lane. Right although the shares were read one after the other: a unit that was read
-    in two of them, or in none, was sent or got in between, and stands in those counts the other way round."""
+    """Returns the units on sale or on their way, by lane. It is exact although the shares were read one after the
+    other: a unit that was read in two shares, or in none, was sent or received in between, and the counts of sent and
+    received units cancel that out."""
     sent = sum(sum(share.sent.values()) for share in shares.values())
     got = sum(sum(share.got.values()) for share in shares.values())
     return sum(share.available for share in shares.values()) + sent - got
@@ -70,8 +71,8 @@ class Move:
 
 
 def even_out(units: int, live: Sequence[int]) -> list[Move]:
-    """What has to move between shares that were dealt anew and have these units sold already, so that each has what it
-    sold and an equal part of the rest."""
+    """Returns what has to move between shares that were dealt anew and have already sold these units, so that each gets
+    what it sold and an equal part of the rest."""
     lanes = len(live)
     wanted = [sold + rest for sold, rest in zip(live, deal(units - sum(live), lanes), strict=True)]
     too_many = [has - wants for has, wants in zip(deal(units, lanes), wanted, strict=True)]

@@ -86,6 +86,6 @@ class Order:
     trace: str = ""  # its trace
 
 
-# State → the numbers of orders in it. They are plain integers, because every node hears of thousands a second and
-# hardly anyone waits for one of them.
+# State → the numbers of orders in it. They are plain integers, because every node receives thousands a second and
+# hardly any buyer waits for one of them.
 States: TypeAlias = Mapping[str, Sequence[int]]

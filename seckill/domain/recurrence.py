@@ -123,7 +123,7 @@ def _wrong_field(repeat: str, error: str) -> str:
     for text, (name, range_) in zip(repeat.split(), _FIELDS.items(), strict=True):
         if error == f"Bad {name}":
             return f'its {name} cannot be "{text}"; it goes from {range_}'
-    return f"is not cron that can come true ({error})"
+    return f"is not a cron schedule that can ever be due ({error})"
 
 
 def _local(ms: int, zone: ZoneInfo) -> datetime:

@@ -137,9 +137,9 @@ def _wanted(round_: Round, change: SaleChange) -> Round:
 
 def _check(before: Round, after: Round, now_ms: int) -> None:
     if before.status is RoundStatus.CLOSED:
-        raise NotPossible("The sale is closed for good, only what it shows can still change: create a new sale.")
+        raise NotPossible("The sale is closed for good: only what it shows can still change. Create a new sale.")
     if before.retired_ms is not None:
-        raise NotPossible("This has been over for long, only what it shows can still change: create a new sale.")
+        raise NotPossible("This sale has been over for long: only what it shows can still change. Create a new sale.")
     added = [now.total - then.total for then, now in zip(before.items, after.items, strict=True)]
     if after.total < before.total or min(added, default=0) < 0:
         raise NotPossible("Units can only be added, because those that are there may have been sold.")

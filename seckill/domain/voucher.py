@@ -55,7 +55,7 @@ class CodeCount(NamedTuple):
 
 
 def spare_codes(by_item: Mapping[int, CodeCount]) -> int:
-    """Returns how many codes are for any item and not needed. A negative number means that so many are missing. An item
+    """Returns how many codes are for any item and not needed. A negative number says how many are missing. An item
     takes its own codes first; those that it does not need are of no use to other items."""
     for_any = by_item.get(NO_ITEM, CodeCount(0, 0))
     own = [each.free - each.needed for item, each in by_item.items() if item != NO_ITEM]

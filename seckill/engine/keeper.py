@@ -36,8 +36,8 @@ BETWEEN_BATCHES_S = 0.05
 # How long the keeper listens to a broker's delay queues before it checks whether it has to stop.
 HEED_S = 0.5
 # A unit that comes back should be on sale again within a second.
-RELAY_EVERY_S = 0.2
-RELAY_IDLE_S = 0.4
+PASS_ON_EVERY_S = 0.2
+PASS_ON_IDLE_S = 0.4
 LATE_EVERY_S = 0.2
 LATE_IDLE_S = 0.5
 # Everyone in a draw looks at the page when it is made, and a unit that comes back goes to the next in line.
@@ -114,7 +114,7 @@ class Keeper:
             KeeperStep("expiry", expire, EXPIRE_EVERY_S),
             KeeperStep("retries", self.failures.retry_due, RETRY_EVERY_S, RETRY_IDLE_S),
             KeeperStep("retirement", self._tidy, RETIRE_EVERY_S),
-            KeeperStep("relay", self.release_desk.relay, RELAY_EVERY_S, RELAY_IDLE_S),
+            KeeperStep("releases", self.release_desk.pass_on, PASS_ON_EVERY_S, PASS_ON_IDLE_S),
             KeeperStep("late payments", self.payments.late.decide_due, LATE_EVERY_S, LATE_IDLE_S),
             KeeperStep("draws", self.drawing.step, DRAW_EVERY_S, DRAW_IDLE_S),
             KeeperStep("lines", partial(self._serve, stop), SERVE_EVERY_S, SERVE_IDLE_S),

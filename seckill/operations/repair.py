@@ -171,7 +171,7 @@ class Repair:
         mended: set[tuple[object, ...]] = set()
         for kind, says, act in (
             ("overdue", "Expire the orders whose time to pay is over, by the ledger's clock.", self._expire),
-            ("outbox", "Relay what the ledger has decided and nobody has passed on.", self._relay),
+            ("outbox", "Pass on what the ledger has decided and no keeper has passed on.", self._pass_on),
             ("damaged", "Take away what stands under the gate's keys and is not its own.", self._discard),
         ):
             found = {
@@ -255,8 +255,8 @@ class Repair:
         """Discards foreign values under the keys of lanes. Those under keys of rounds go with the rebuild."""
         await self._use.lane_damage.discard()
 
-    async def _relay(self) -> None:
-        await self._use.release_desk.relay()
+    async def _pass_on(self) -> None:
+        await self._use.release_desk.pass_on()
 
     async def _write(self, finding: Finding) -> None:
         """Writes an order as a worker would. If the ledger refuses it, it is treated like any refused order: tried

@@ -67,6 +67,6 @@ class Delays(Protocol):
 class Broker:
     """The parts that only exist with a broker."""
 
-    outbox: RelaySource
+    source: RelaySource
     courier: Courier
     delays: Delays

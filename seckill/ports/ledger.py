@@ -277,14 +277,14 @@ class BuyerActionLedger(Protocol):
 
 
 class ReleaseLedger(Protocol):
-    """For ending unpaid orders, and for relaying that they have ended."""
+    """For ending unpaid orders, and for passing on that they have ended."""
 
     async def expire_due(self, count: int) -> list[OrderNumber]:
         """Ends up to `count` orders whose time to pay is over by the database's clock, oldest first. Several callers
         share the work."""
 
     async def outbox(self, count: int, without_rounds: Sequence[int] = ()) -> list[OutboxItem]:
-        """Returns the items to be relayed, oldest first."""
+        """Returns the items to be passed on, oldest first."""
 
     async def outbox_done(self, ids: Sequence[int]) -> None: ...
 

@@ -141,7 +141,7 @@ class LatePayment:
     order: Order
     ref: RoundRef
     round_over: bool  # for a while, so the keeper no longer brings it back to the gate
-    release_epoch: int | None  # the epoch of a release that is decided but not known to be relayed
+    release_epoch: int | None  # the epoch of a release that is decided but not known to be passed on
     request_id: str  # of the order
 
 

@@ -26,7 +26,7 @@ _RUN_MIN = 4  # shorter runs occur in random text
 _LANGUAGE_MIN = 5
 _ROWS = (
     *("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "azertyuiop", "yxcvbnm", "!@#$%^&*()_+"),
-    # Columns, one after the other.
+    # The columns of a keyboard, one after the other.
     *("1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p", "qazwsxedcrfvtgbyhnujmikolp"),
     # Every row of characters that count up, in the order of their codes.
     "".join(map(chr, range(ord("!"), ord("~") + 1))),

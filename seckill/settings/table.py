@@ -1,5 +1,5 @@
-"""The fields of `Settings` are the one table from which reading, checks, `doctor` and the docs follow. Each stands in
-the module of its part."""
+"""The fields of `Settings` are the one table from which reading, checks, `doctor` and the docs follow. Each is in the
+module of its part."""
 
 import os
 from collections.abc import Mapping

@@ -113,7 +113,7 @@ class _Behind:
                 await self._worker.read_and_record(wait_s=0),
                 await self._use.failures.retry_due(),
                 await self._use.release_desk.expire(),
-                await self._use.release_desk.relay(),
+                await self._use.release_desk.pass_on(),
                 await self._use.payments.late.decide_due(),
                 await self._use.refunds.make_due(),
                 await self._use.checkouts.call_off_due(),

@@ -138,7 +138,7 @@ class Api:
         # None: nothing is traced, and no code checks whether it should be.
         self.traced = _traced(self.claims, ctx, engine)
         self._claim = self.traced or self.claims
-        self.outbox = TurnBuffer()
+        self.turn = TurnBuffer()
         self.read_plain_claim = plain_claim_reader(
             settings.jwt_issuer, settings.jwt_audience, with_origin=bool(settings.origins)
         )
@@ -329,5 +329,5 @@ def _dispatch(handlers: Mapping[str, Handler]) -> Handler:
 
 
 async def _nothing(_: Request) -> Response:
-    """Stands in for the claim route, which answers before the framework is asked."""
+    """Takes the claim route's place in the framework, which is not asked: the route has answered before."""
     raise not_found()

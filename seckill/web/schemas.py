@@ -134,7 +134,7 @@ class NewSale(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     # How long a buyer who let an order lapse waits before buying again, twice as long each time; 0: not at all.
     cool_down_s: CoolDown | None = None
     lanes: Annotated[int, Meta(ge=1, le=256)] = 1  # up to SECKILL_LANES
-    # "ledger": no buyer hears yes before the order's row is committed.
+    # "ledger": no buyer is told yes before the order's row is committed.
     confirm: Confirmation = Confirm.GATE
     external_id: ExternalId | None = None  # the shop's own: no two sales that are on or to come have the same
     metadata: Metadata | None = None
@@ -223,7 +223,7 @@ class Sale(msgspec.Struct, kw_only=True):
     pass_: PassNeeded = msgspec.field(name="pass")
     order: Ordering
     waiting_list: bool
-    lined: bool  # units go to those in the line now, and to nobody who presses
+    lined: bool  # units now go to those in the line, and not to those who press
     vouchers: bool
     # How much of the round is left, in steps: 10, 25, 50, 75, 100, and 0 when it is sold out; null: not known, as it is
     # not on.

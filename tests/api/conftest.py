@@ -22,6 +22,7 @@ from seckill.operations.server_alarm import ServerAlarm
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.web.buyers.buyer_tokens import LEEWAY_S, mint_buyer_token
+from seckill.web.claims.claim_protocol import ClaimingProtocol
 from seckill.web.connections.listening_socket import bind
 from seckill.web.server import ApiServer, serve_until
 from tests.patience import PATIENCE_S
@@ -199,3 +200,16 @@ async def served(node: Node) -> AsyncIterator[Served]:
         yield Served(node, f"http://127.0.0.1:{listener.getsockname()[1]}", stop, server)
         stop.set()
         await serving
+
+
+@pytest.fixture
+async def over_the_wire(served: Served) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(base_url=served.url, timeout=PATIENCE_S) as http:
+        yield http
+
+
+@pytest.fixture(params=["bytes", "framework"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claims go both ways: answered from their bytes, and by the framework."""
+    if request.param == "framework":
+        monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from seckill.settings import Settings
-from seckill.web.claims.claim_protocol import ClaimingProtocol, _forwarded
+from seckill.web.claims.claim_protocol import _forwarded
 from tests.api.conftest import Node, Served, buyer, settings_of_a_node, token
 from tests.api.test_short_way import connected, read
 from tests.live import stream
@@ -31,12 +31,6 @@ def settings(redis_url: str, sqlite_database: str) -> Settings:
         streams_per_address=2,
         demo_sign_in="on",
     )
-
-
-@pytest.fixture(params=["bytes", "framework"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "framework":
-        monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)
 
 
 def press(sale: dict[str, Any], user: str, *headers: str, body: bytes = b"{}") -> bytes:

@@ -12,25 +12,11 @@ import pytest
 from seckill.backends.sql.audience import SqlAudience
 from seckill.bootstrap.engine import Engine
 from seckill.settings import Settings
-from seckill.web.claims.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Node, Served, make_node, sale_body, token_with
 from tests.api.repeating import stop_clock
 from tests.making import HOUR_MS
-from tests.patience import PATIENCE_S
 
 BUYERS = "/v1/admin/sales/{}/audience"
-
-
-@pytest.fixture(params=["bytes", "framework"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "framework":
-        monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)
-
-
-@pytest.fixture
-async def over_the_wire(served: Served) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=served.url, timeout=PATIENCE_S) as http:
-        yield http
 
 
 async def press(http: httpx2.AsyncClient, sale: dict[str, Any], user: str, **claims: Any) -> httpx2.Response:

@@ -223,7 +223,7 @@ async def test_the_setting_may_change_with_orders_in_flight(settings: Settings, 
             await engine.transport.prepare(range(settings.lanes))
             if engine.broker is not None:
                 relay = Relay(
-                    engine.broker.outbox,
+                    engine.broker.source,
                     engine.broker.courier,
                     engine.ledger,
                     Alarm(""),

@@ -56,7 +56,7 @@ class Shop:
         await self.node.http.patch(
             f"/v1/sales/{self.sale['id']}", json={"ends_at": self.sale["server_time"]}, headers=OPERATOR
         )
-        await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+        await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
         (round_,) = [sale.round for sale in await engine.ledger.sales() if sale.title == "Phone"]
         retirement = Retirement(engine.gate, engine.transport, engine.ledger)
         over_ms = round_.ends_ms + RETIRE_AFTER_MS + 1

@@ -98,7 +98,7 @@ async def test_an_order_with_everything_that_happened_to_it(node: Node, engine: 
     assert await found(node, order_id=order_id) == [], "only its buyer's name leads to a queued order"
     await node.work()
     await node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer("ann"))
-    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
     for query in ({"order_id": order_id}, {"user": "ann"}, {"sale_id": sale["id"]}):
         (one,) = await found(node, **query)
         assert one["user"] == "ann"

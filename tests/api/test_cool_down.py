@@ -25,7 +25,7 @@ async def cancel(node: Node, won: httpx2.Response, user: str) -> None:
     await node.work()
     order_id = won.json()["order_id"]
     assert (await node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer(user))).status_code == 200
-    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
+    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).pass_on()
 
 
 async def patch(node: Node, sale: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""The connection to the database breaks after COMMIT was sent: no buyer is told anything untrue, nothing is done twice.
+"""The connection to the database breaks after COMMIT was sent: no buyer is told anything untrue, nothing is done twice
+(F64, F65).
 
-F64, F65. Every test looks past the cut connection first, to show that it hit the window: committed, and yet an error.
+Every test looks past the cut connection first, to show that it hit the window: committed, and yet an error.
 """
 
 import time
@@ -110,7 +111,7 @@ async def test_a_payment(node: Node, engine: Engine, cut: Cut, ledger: SqlLedger
     assert again is not None
     assert (again.done, again.order) == (False, paid)
     assert len(await rows(ledger, select(payments))) == 1
-    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
     assert await custody(node, sale) == {"available": 9, "paid": 1}
 
 
@@ -147,8 +148,8 @@ async def check_released_once(node: Node, engine: Engine, ledger: SqlLedger, sal
     assert await custody(node, sale) == {"available": 10 - orders, "returning": orders}, "nothing is back yet"
     assert [row.kind for row in await rows(ledger, select(outbox))] == ["release"] * orders
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
-    assert await release_desk.relay() == orders
-    assert await release_desk.relay() == 0
+    assert await release_desk.pass_on() == orders
+    assert await release_desk.pass_on() == 0
     assert await custody(node, sale) == {"available": 10}
 
 
@@ -160,8 +161,8 @@ async def test_relayed_and_not_noted(node: Node, engine: Engine, cut: Cut, ledge
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
     cut.arm()
     with pytest.raises(LedgerUnavailable):
-        await release_desk.relay()
+        await release_desk.pass_on()
     assert cut.hits == 1
     assert await ledger.outbox(10) == []
-    assert await release_desk.relay() == 0
+    assert await release_desk.pass_on() == 0
     assert await custody(node, sale) == {"available": 10}

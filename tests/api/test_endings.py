@@ -57,8 +57,8 @@ async def test_cancelling_puts_the_unit_on_sale_again(node: Node, release_desk: 
     ended = await act(node, order_id, "cancel")
     assert (ended.status_code, ended.json()["state"]) == (200, "cancelled")
     assert (await custody(node, sale))["returning"] == 1
-    assert await release_desk.relay() == 1
-    assert await release_desk.relay() == 0
+    assert await release_desk.pass_on() == 1
+    assert await release_desk.pass_on() == 0
     await node.refresh()
     assert (await node.buy(sale, "bob")).status_code == 202
     late = await act(node, order_id, "pay")
@@ -70,7 +70,7 @@ async def test_a_key_finds_its_order_after_it_was_cancelled(node: Node, release_
     first = (await node.buy(sale, "ann", key="k")).json()
     await node.work()
     await act(node, first["order_id"], "cancel")
-    await release_desk.relay()
+    await release_desk.pass_on()
     again = await node.buy(sale, "ann", key="k")
     assert (again.status_code, again.json()) == (202, first | {"state": "cancelled"})
     assert (await node.buy(sale, "ann", key="another")).status_code == 202
@@ -84,7 +84,7 @@ async def test_expiry(node: Node, release_desk: ReleaseDesk) -> None:
         while not await release_desk.expire():
             await asyncio.sleep(0.05)
     assert (await act(node, order_id, "pay")).json()["state"] == "expired"
-    await release_desk.relay()
+    await release_desk.pass_on()
     await node.refresh()
     assert (await node.buy(sale, "bob")).status_code == 202
 
@@ -97,7 +97,7 @@ async def test_waiting_buyers_are_told(node: Node, release_desk: ReleaseDesk) ->
     waiting = asyncio.create_task(node.http.get(url, headers=buyer("ann")))
     await asyncio.wait([waiting], timeout=0.2)
     await act(node, order_id, "cancel")
-    await release_desk.relay()
+    await release_desk.pass_on()
     assert (await waiting).json()["state"] == "cancelled"
     listening.cancel()
 
@@ -137,7 +137,7 @@ async def test_where_every_unit_is(node: Node, release_desk: ReleaseDesk) -> Non
         "returning": 2,
         "sold": 4,
     }
-    await release_desk.relay()
+    await release_desk.pass_on()
     await node.work()
     found = await custody(node, sale)
     assert (found["available"], found["returning"], found["unpaid"]) == (5, 0, 3)
@@ -158,5 +158,5 @@ async def test_a_round_that_the_gate_lost_holds_up_no_other(
     client = connect(redis_url)
     await client.delete(keys.round_(sales[int(lost["round"])].round.ref))
     await client.aclose()
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     assert len(await node.engine.ledger.outbox(10)) == 1, "it waits for its round"

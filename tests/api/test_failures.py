@@ -41,7 +41,7 @@ async def test_a_poison_entry_that_the_gate_never_made(node: Node, engine: Engin
     (failed,) = [letter for letter in dead if letter["order_id"]]
     told = await node.http.get(f"/v1/orders/{failed['order_id']}", headers=buyer("u10"))
     assert told.json()["state"] == "failed"
-    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
     view = await engine.gate.inspect(found.round.ref)
     assert view is not None
     assert view.available == 80, "the gate knew no such order, so nothing was given back"
@@ -64,7 +64,7 @@ async def test_the_unit_of_a_failed_order_comes_back(node: Node, engine: Engine,
     shown = await node.http.get(f"/v1/orders/{second}", headers=buyer("bob"))
     assert shown.json()["state"] == "failed"
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     await node.refresh()
     assert (await node.buy(sale, "cid")).status_code == 202, "sold again"
     assert (await node.buy(sale, "dan")).json()["code"] == "sold_out"

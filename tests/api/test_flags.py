@@ -10,7 +10,7 @@ import pytest
 from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine, open_engine
-from seckill.engine.keeper import RELAY_EVERY_S
+from seckill.engine.keeper import PASS_ON_EVERY_S
 from seckill.engine.orders.releases import ReleaseDesk
 from seckill.loops import Stop, repeat
 from seckill.ports.gate import Released
@@ -101,7 +101,7 @@ async def test_an_announcement_withdraws_the_flag_without_a_question_to_the_gate
     sale, order_id, round_id = await sell_out(nodes)
     async with listening(b, redis_url):
         await cancel(a, order_id)
-        assert await release_desk.relay() == 1
+        assert await release_desk.pass_on() == 1
         await until_not_flagged(b, round_id)
     assert (await b.buy(sale, "bob")).status_code == 202
     assert await refuses_by_itself(a, sale), "the control: it has not been told"
@@ -113,7 +113,7 @@ async def test_a_lost_announcement_is_made_up_for_by_asking(nodes: list[Node], r
     """No node listens, so the announcement is lost. The round's version in the gate shows it all the same (F58)."""
     sale, order_id, round_id = await sell_out(nodes)
     await cancel(nodes[0], order_id)
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     for node in nodes:
         assert await refuses_by_itself(node, sale)
         await node.refresh()
@@ -129,7 +129,7 @@ async def test_a_flag_counts_for_nothing_once_the_gate_is_known_to_have_another_
     node = nodes[0]
     sale, order_id, round_id = await sell_out(nodes)
     await cancel(node, order_id)
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     await node.api.context.sale_cache.refresh_pulses()
     assert node.api.context.desk.sold_out.is_raised(round_id), "the control: the flag still stands"
     assert (await node.buy(sale, "bob")).status_code == 202
@@ -146,7 +146,7 @@ async def test_who_repeats_a_dead_keepers_release_announces_it(
     assert (await engine.gate.release(item.ref, [item.release])).results == [Released.RELEASED]
     async with listening(nodes[1], redis_url):
         assert nodes[1].api.context.desk.sold_out.is_raised(round_id)
-        assert await release_desk.relay() == 1
+        assert await release_desk.pass_on() == 1
         await until_not_flagged(nodes[1], round_id)
 
 
@@ -228,10 +228,10 @@ async def test_a_cancelled_unit_is_sold_on_another_node(
         async with asyncio.timeout(PATIENCE_S), client:
             while (await client.pubsub_numsub(keys.VERSIONS_CHANNEL))[0][1] < 2:
                 await asyncio.sleep(0.01)
-        relaying = asyncio.create_task(repeat("relay", release_desk.relay, stop, every_s=RELAY_EVERY_S))
+        passing_on = asyncio.create_task(repeat("releases", release_desk.pass_on, stop, every_s=PASS_ON_EVERY_S))
         await cancel(a, order_id)
         for node in nodes:
             await until_not_flagged(node, round_id)
         assert (await b.buy(sale, "bob")).status_code == 202
         stop.set()
-        await relaying
+        await passing_on

@@ -205,7 +205,7 @@ async def test_custody_by_item_through_buying_cancelling_and_giving_back(node: N
     await node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer("ann"))
     returning = await by_title(node, sale)
     assert (returning["S"]["returning"], returning["S"]["available"], returning["M"]["unpaid"]) == (1, 0, 2)
-    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
     whole, parts = await custody(node, sale), await by_title(node, sale)
     assert (parts["S"]["available"], parts["M"]["available"]) == (1, 1)
     for count in ("total", "available", "queued", "unpaid", "paid", "returning", "sold", "orders"):
@@ -300,7 +300,7 @@ async def _until(happened: Any) -> None:
 async def _give_back(node: Node, engine: Engine, user: str) -> None:
     [order] = (await node.http.get("/v1/orders", headers=buyer(user))).json()["orders"]
     await node.http.post(f"/v1/orders/{order['order_id']}/cancel", headers=buyer(user))
-    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
 
 
 async def test_events_and_exports_name_the_item(node: Node, engine: Engine) -> None:

@@ -142,13 +142,13 @@ async def test_a_round_that_takes_nothing_back_holds_up_no_other(engine: Engine,
     await client.rename(keys.round_(first.round.ref), "aside")
     await client.set(keys.round_(first.round.ref), "?")
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     view = await engine.gate.inspect(second.round.ref)
     assert view is not None
     assert view.available == 1
     await client.rename("aside", keys.round_(first.round.ref))
     await client.aclose()
-    assert await release_desk.relay() == 1, "the other, as soon as it can"
+    assert await release_desk.pass_on() == 1, "the other, as soon as it can"
 
 
 async def test_a_round_that_cannot_be_rebuilt_holds_up_no_other(

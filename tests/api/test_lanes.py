@@ -55,7 +55,7 @@ async def test_a_sale_over_lanes_from_claim_to_return(node: Node, engine: Engine
             await asyncio.sleep(0.01)
     await node.http.post(f"/v1/orders/{orders[winner]}/cancel", headers=buyer(winner))
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     await node.refresh()
     assert not node.api.context.desk.sold_out.is_raised(int(sale["round"]))
     assert (await node.buy(sale, "late")).status_code == 202
@@ -112,7 +112,7 @@ async def test_a_round_over_lanes_leaves_the_gate_at_last(node: Node, engine: En
         (order,) = (await node.http.get("/v1/orders", headers=buyer(f"u{i}"))).json()["orders"]
         await node.http.post(f"/v1/orders/{order['order_id']}/pay", headers=buyer(f"u{i}"))
     await node.http.post(f"/v1/sales/{sale['id']}/close", headers=OPERATOR)
-    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
     retirement = Retirement(engine.gate, engine.transport, engine.ledger)
     later_ms = node.api.context.sale_cache.now_ms() + 3 * 24 * 3600 * 1000
     await retirement.step(later_ms)

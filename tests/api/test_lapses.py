@@ -33,7 +33,7 @@ async def buy_and_cancel(node: Node, sale: dict[str, object], *users: str) -> No
         order_id = (await node.buy(sale, user)).json()["order_id"]
         await node.work()
         await node.http.post(f"/v1/orders/{order_id}/cancel", headers=buyer(user))
-        await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
+        await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).pass_on()
 
 
 def shown(sale: dict[str, object], name: str = "seckill_lapsed_share", **labels: str) -> float | None:

@@ -64,7 +64,7 @@ class Keeping:
 
     async def serve(self) -> None:
         """Serves until no buyer can be served any more."""
-        await self.use.release_desk.relay()
+        await self.use.release_desk.pass_on()
         while await self.use.serving.step():
             await self.node.work()
         await self.node.refresh()
@@ -169,7 +169,7 @@ async def test_a_waiting_list_begins_when_all_is_sold(node: Node, keeper: Keepin
     assert (await node.buy(sale, "eve")).json()["code"] == "join_the_line"
     cancelled = await node.http.post(f"/v1/orders/{bought['order_id']}/cancel", headers=buyer("ann"))
     assert cancelled.status_code == 200
-    await keeper.use.release_desk.relay()
+    await keeper.use.release_desk.pass_on()
     assert (await node.buy(sale, "eve")).json()["code"] == "join_the_line", "it belongs to those who wait"
     await keeper.serve()
     assert (await look(node, first, "bob"))["state"] == "served"
@@ -187,7 +187,7 @@ async def test_nobody_waits_while_units_still_go_to_whoever_presses(node: Node, 
     first = await joined(node, sale, "bob")
     cancelled = await node.http.post(f"/v1/orders/{bought['order_id']}/cancel", headers=buyer("ann"))
     assert cancelled.status_code == 200
-    await keeper.use.release_desk.relay()
+    await keeper.use.release_desk.pass_on()
     assert (await node.buy(sale, "eve")).json()["code"] == "join_the_line"
     await keeper.serve()
     assert (await look(node, first, "bob"))["state"] == "served"

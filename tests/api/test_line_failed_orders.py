@@ -117,7 +117,7 @@ async def test_whose_orders_fail_time_after_time_is_told_and_the_unit_goes_to_th
         assert await failed_orders(node, "ann") == attempt + 1
         await keeper.use.serving.step()
         assert (await look(node, entries["ann"], "ann"))["state"] == "waiting", "its unit is not back yet"
-        await keeper.use.release_desk.relay()
+        await keeper.use.release_desk.pass_on()
     await keeper.serve()
     ann = await look(node, entries["ann"], "ann")
     assert (ann["state"], ann["reason"]) == ("passed_over", "failed")

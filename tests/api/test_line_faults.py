@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from seckill.audit import Verdict
 from seckill.backends.sql.lines import SqlLines
 from seckill.bootstrap.engine import Engine
 from seckill.bootstrap.use_cases import UseCases
@@ -20,6 +19,7 @@ from seckill.settings import Settings
 from tests.api.conftest import OPERATOR, Node, buyer, keeping
 from tests.api.test_line import Keeping, begin, check_draw, joined, later, look
 from tests.api.test_rebuild import flush
+from tests.e2e.checks import check_audit
 from tests.patience import PATIENCE_S
 
 UNITS = 12
@@ -56,14 +56,6 @@ async def until_served(node: Node, sale: dict[str, Any], count: int) -> list[dic
             if len(served) >= count:
                 return served
             await asyncio.sleep(0.05)
-
-
-async def check_audit(engine: Engine) -> None:
-    assert engine.auditor is not None
-    async with asyncio.timeout(PATIENCE_S):
-        while (report := await engine.auditor.read(full=True)).reasons():
-            await asyncio.sleep(0.1)
-    assert report.verdict is Verdict.HOLDS, (report.findings, report.reasons())
 
 
 @pytest.mark.parametrize("lanes", [1, 4])

@@ -269,7 +269,7 @@ async def test_a_sale_has_a_timeline_with_who_did_what(node: Node) -> None:
     [order] = await sold_out(node, sale, "ann")
     await keeping.second()
     await node.http.post(f"/v1/orders/{order}/cancel", headers=buyer("ann"))
-    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
+    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).pass_on()
     await keeping.second()
     await keeping.kept(sale)
     why = OPERATOR | {"Seckill-Reason": "wrong%20price"}

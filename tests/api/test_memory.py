@@ -72,7 +72,7 @@ async def test_a_store_that_forgot_is_rebuilt_from_the_ledger_and_sells_on(
     assert await keeper.recovery.rebuild_losses() == 1
     await node.refresh()
     await node.http.post(f"/v1/orders/{ended}/cancel", headers=buyer("bob"))
-    assert await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay() == 1
+    assert await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on() == 1
     assert (await node.buy(sale, "ann", key="k")).json()["order_id"] == kept
     assert [(await node.buy(sale, f"u{i}")).status_code for i in range(3)] == [202, 202, 409]
     await node.work()

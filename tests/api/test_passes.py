@@ -1,7 +1,6 @@
 """A sale may demand a pass: a buyer without a pass of their own for this round is refused, and no buyer gets one
 without work."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
@@ -15,11 +14,9 @@ from seckill.domain.door import Door, PassKind
 from seckill.domain.proof_of_work import solve
 from seckill.engine.door import pass_desk, work_difficulty
 from seckill.settings import Settings
-from seckill.web.claims.claim_protocol import ClaimingProtocol
 from tests.api.conftest import OPERATOR, Node, Served, buyer, make_node, settings_of_a_node, token
 from tests.api.repeating import add, announce, now_ms, shown, stop_clock
 from tests.making import HOUR_MS
-from tests.patience import PATIENCE_S
 
 WORK = 1_000
 
@@ -28,12 +25,6 @@ WORK = 1_000
 def settings(redis_url: str, sqlite_database: str) -> Settings:
     proxies = (ip_network("127.0.0.1"),)
     return replace(settings_of_a_node(redis_url, sqlite_database), trusted_proxies=proxies, passes_per_address=20)
-
-
-@pytest.fixture(params=["bytes", "framework"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "framework":
-        monkeypatch.setattr(ClaimingProtocol, "is_quiet", lambda self: False)
 
 
 async def ask(node: Node, sale: dict[str, Any], user: str, address: str = "", **body: Any) -> httpx2.Response:
@@ -57,12 +48,6 @@ async def pass_of(node: Node, sale: dict[str, Any], user: str) -> str:
 async def press(http: httpx2.AsyncClient, sale: dict[str, Any], user: str, pass_: str | None) -> httpx2.Response:
     headers = buyer(user) | ({} if pass_ is None else {"Seckill-Pass": pass_})
     return await http.post(f"/v1/sales/{sale['id']}/orders", headers=headers)
-
-
-@pytest.fixture
-async def over_the_wire(served: Served) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=served.url, timeout=PATIENCE_S) as http:
-        yield http
 
 
 @pytest.mark.usefixtures("way")

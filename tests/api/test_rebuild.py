@@ -123,12 +123,12 @@ async def test_releases_decided_before_and_after_the_rebuild_count_once(
     await node.http.post(f"/v1/orders/{orders['ann']}/cancel", headers=buyer("ann"))  # decided, not relayed
     await flush(redis_url)
     release_desk = ReleaseDesk(engine.gate, engine.transport, engine.ledger)
-    assert await release_desk.relay() == 0, "the gate does not have the round"
+    assert await release_desk.pass_on() == 0, "the gate does not have the round"
     await rebuild(keeper)
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     assert (await custody(node, sale))["available"] == 3
     await node.http.post(f"/v1/orders/{orders['bob']}/cancel", headers=buyer("bob"))
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     assert (await custody(node, sale))["available"] == 4
 
 
@@ -193,7 +193,7 @@ async def test_a_gate_that_went_back_behind_a_release_is_noticed(
     old = {key: await client.dump(key) for key in (keys.round_(found.round.ref), keys.buyers(found.round.ref))}
     await node.http.post(f"/v1/orders/{order['order_id']}/cancel", headers=buyer("ann"))
     assert await keeper.recovery.losses.find() == [], "decided, and not relayed yet"
-    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
     assert await keeper.recovery.losses.find() == []
     for key, value in old.items():
         await client.restore(key, 0, value, replace=True)
@@ -260,7 +260,7 @@ async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, e
     while await failures.retry_due():
         pass
     assert (await node.http.get(f"/v1/orders/{order_id}", headers=buyer("ann"))).json()["state"] == "failed"
-    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).relay()
+    await ReleaseDesk(engine.gate, engine.transport, engine.ledger).pass_on()
     view = await engine.gate.inspect((await engine.ledger.sales())[0].round.ref)
     assert view is not None
     assert (view.available, view.admitted) == (0, 2), "nothing was given back that was not taken"

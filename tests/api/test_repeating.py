@@ -98,7 +98,7 @@ async def check_expiry_into_the_own_round(node: Node, first: Sale, second: Sale)
         while expired < 1000:
             expired += await release_desk.expire()
             await asyncio.sleep(0.05)
-    await release_desk.relay()
+    await release_desk.pass_on()
     for one in (first, second):
         found = await custody(node, one, one.round.id)
         assert (found["available"], found["unpaid"], found["returning"]) == (500, 0, 0)
@@ -222,10 +222,10 @@ async def test_yesterdays_round_is_rebuilt_when_its_releases_wait(node: Node, en
     async with asyncio.timeout(PATIENCE_S):
         while not await release_desk.expire():
             await asyncio.sleep(0.05)
-    assert await release_desk.relay() == 0, "there is nothing to give it back to"
+    assert await release_desk.pass_on() == 0, "there is nothing to give it back to"
     assert [round_.id for round_ in await keeper.recovery.losses.find()] == [first.round.id]
     assert await keeper.recovery.rebuild_losses() == 1
-    assert await release_desk.relay() == 1
+    assert await release_desk.pass_on() == 1
     view = await engine.gate.inspect(first.round.ref)
     assert view is not None
     assert (view.available, view.epoch) == (2, 2)

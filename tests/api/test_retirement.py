@@ -75,7 +75,7 @@ async def pay_all(node: Node) -> None:
         for order in mine:
             paid = await node.http.post(f"/v1/orders/{order['order_id']}/pay", headers=buyer(f"buyer-{number}"))
             assert paid.status_code == 200
-    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
+    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).pass_on()
 
 
 async def test_a_round_at_rest_leaves_the_gate(node: Node, retirement: Retirement, client: Redis) -> None:
@@ -148,7 +148,7 @@ async def test_as_long_as_anything_may_move_it_stays(node: Node, retirement: Ret
             expired += await release_desk.expire()
             await asyncio.sleep(0.05)
     assert await stays(), "two releases wait in the outbox"
-    await release_desk.relay()
+    await release_desk.pass_on()
     assert not await stays()
 
 
@@ -194,7 +194,7 @@ async def test_what_comes_back_to_a_retired_round_is_only_told(node: Node, retir
     ledger = node.engine.ledger
     assert isinstance(ledger, SqlLedger)
     await write(ledger, "UPDATE outbox SET done_ms = NULL, kind = 'release'")
-    assert await ReleaseDesk(node.engine.gate, node.engine.transport, ledger).relay() == 2
+    assert await ReleaseDesk(node.engine.gate, node.engine.transport, ledger).pass_on() == 2
 
 
 async def test_a_round_that_the_gate_lost_is_retired_once_its_lane_is_empty(
@@ -228,7 +228,7 @@ async def test_orders_given_up_after_a_rebuild_keep_no_round_in_the_gate(
         await node.worker.record([given_up])
         while await failures.retry_due():
             pass
-        await release_desk.relay()
+        await release_desk.pass_on()
     view = await engine.gate.inspect(sale.round.ref)
     assert view is not None
     assert (view.epoch, view.admitted, view.released) == (3, 1, 1)

@@ -13,7 +13,7 @@ from seckill.bootstrap.engine import Engine
 from seckill.engine.keeper import Keeper
 from seckill.engine.orders.releases import ReleaseDesk
 from tests.api.conftest import OPERATOR, Node, Served, sale_body, token_with
-from tests.api.test_audience import over_the_wire, said, way  # noqa: F401 (fixtures)
+from tests.api.test_audience import said
 from tests.api.test_rebuild import flush
 from tests.making import use_cases
 
@@ -29,7 +29,7 @@ async def refused(node: Node, **facts: Any) -> tuple[int, str]:
 
 
 @pytest.mark.usefixtures("way")
-async def test_a_household_is_one_buyer(served: Served, over_the_wire: httpx2.AsyncClient) -> None:  # noqa: F811
+async def test_a_household_is_one_buyer(served: Served, over_the_wire: httpx2.AsyncClient) -> None:
     sale = await served.node.create(units=50, limit_per_buyer=2, limit_by="household")
     assert sale["limit_by"] == "household"
     home = {"household": "h-7"}
@@ -45,7 +45,7 @@ async def test_a_household_is_one_buyer(served: Served, over_the_wire: httpx2.As
 @pytest.mark.usefixtures("way")
 async def test_a_token_without_the_claim_is_refused(
     served: Served,
-    over_the_wire: httpx2.AsyncClient,  # noqa: F811
+    over_the_wire: httpx2.AsyncClient,
 ) -> None:
     sale = await served.node.create(units=50, limit_by="household")
     nobody: tuple[dict[str, Any], ...] = (
@@ -80,7 +80,7 @@ async def test_sales_of_a_group_share_one_limit(node: Node) -> None:
     mine = (await node.http.get("/v1/orders", headers={"Authorization": f"Bearer {token_with('ann')}"})).json()
     of_red = next(order["order_id"] for order in mine["orders"] if order["sale_id"] == red["id"])
     await node.http.post(f"/v1/orders/{of_red}/cancel", headers={"Authorization": f"Bearer {token_with('ann')}"})
-    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
+    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).pass_on()
     assert await said(node.http, blue, "ann") == "queued", "what comes back in one is free in the other"
 
 

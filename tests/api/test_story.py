@@ -41,7 +41,7 @@ async def test_it_tells_how_it_went_and_nobodys_name(node: Node, monkeypatch: py
     begins_at, gone_at = (datetime.fromisoformat(told[name]) for name in ("begins_at", "gone_at"))
     assert told["seconds_to_sell_out"] == pytest.approx((gone_at - begins_at).total_seconds(), abs=0.002)
     await node.http.post(f"/v1/orders/{first['order_id']}/cancel", headers=buyer("ann-secret"))
-    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
+    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).pass_on()
     await node.refresh()
     assert (await node.buy(sale, "dan-secret")).status_code == 202
     await node.work()

@@ -151,5 +151,5 @@ async def test_when_units_come_back_and_go_again_the_last_one_counts(node: Node)
 
 
 async def give_back(node: Node) -> None:
-    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).relay()
+    await ReleaseDesk(node.engine.gate, node.engine.transport, node.engine.ledger).pass_on()
     await node.refresh()

@@ -135,7 +135,7 @@ async def busy(world: World) -> World:
     await world.act("pay", "bob")
     await world.act("cancel", "cid")
     await world.expire("dan")
-    await world.release_desk.relay()
+    await world.release_desk.pass_on()
     await world.act("cancel", "eve")
     await world.sell("fay")
     return world

@@ -369,13 +369,13 @@ PLANTINGS = [
         {"releases": "cid"},
     ),
     Planting(
-        "a release that is said to be relayed and is not",
+        "a release that is said to be passed on and is not",
         sql("UPDATE outbox SET done_ms = 1 WHERE order_id = :id", of="eve"),
         {"releases": "eve"},
         mended=True,
     ),
     Planting(
-        "a release that nobody relays",
+        "a release that no keeper passes on",
         sql(f"UPDATE outbox SET created_ms = created_ms - {HOUR_MS} WHERE order_id = :id", of="eve"),
         {"progress": "eve"},
         mended=True,

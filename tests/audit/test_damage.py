@@ -200,7 +200,7 @@ async def test_a_share_that_forgot_what_it_sent_or_got_sells_nothing_twice(world
     over = list(world.numbers)[:6]
     for user in over:
         await world.act("cancel", user)
-    await world.release_desk.relay()
+    await world.release_desk.pass_on()
     await world.node.refresh()
     share = RoundRef(id=ref.id, lane=cold if field == "sent" else hot)
     names = [name.decode() for name in await world.redis.hkeys(keys.round_(share))]

@@ -154,7 +154,7 @@ async def test_what_only_waits_pauses_nothing(busy: World) -> None:
 
 @pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)  # what they print is the same on both
 async def test_the_commands(busy: World) -> None:
-    await busy.release_desk.relay()  # so that nothing waits for long, however long this takes
+    await busy.release_desk.pass_on()  # so that nothing waits for long, however long this takes
     assert run(busy, "audit")[0] == 0
     code, output = run(busy, "repair")
     assert (code, "Nothing to mend." in output) == (0, True)

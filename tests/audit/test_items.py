@@ -27,7 +27,7 @@ async def sell_sizes(world: World, lanes: int) -> None:
     await world.node.work()
     await world.act("pay", "bob")
     await world.act("cancel", "cid")
-    await world.release_desk.relay()
+    await world.release_desk.pass_on()
     await world.sell("eve", item_id=small)
 
 

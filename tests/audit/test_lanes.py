@@ -34,7 +34,7 @@ async def spread(world: World) -> Round:
     await world.node.work()
     await world.act("pay", "bob")
     await world.act("cancel", "cid")
-    await world.release_desk.relay()
+    await world.release_desk.pass_on()
     await world.sell("fay")
     world.numbers["first"] = world.numbers[first[0]]
     return sale.round

@@ -74,7 +74,7 @@ async def test_units_that_lie_idle_while_people_wait_are_noticed(lined: World, m
     orders = await lined.query("SELECT id FROM orders WHERE user_id = 'ann'")
     lined.numbers["ann"] = orders[0][0]
     await lined.act("cancel", "ann")
-    await lined.release_desk.relay()
+    await lined.release_desk.pass_on()
     assert "progress" not in await lined.found(), "it may have come back a moment ago"
     monkeypatch.setattr(line_checks, "IDLE_MS", -1)
     assert [finding.kind for finding in (await lined.found())["progress"]] == ["idle"]

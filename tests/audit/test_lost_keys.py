@@ -36,13 +36,13 @@ async def keep(world: World, keeper: Keeper) -> None:
             await keeper.queues.measure_backlog()
             rebuilt = await keeper.recovery.rebuild_losses()
             written = await keeper.missing_orders.write()
-            await world.release_desk.relay()
+            await world.release_desk.pass_on()
             if not (rebuilt or written or await keeper.recovery.losses.find()):
                 break
     await world.node.refresh()
     while await world.node.worker.read_and_record(wait_s=0):
         pass
-    await world.release_desk.relay()
+    await world.release_desk.pass_on()
 
 
 async def open_sale(world: World, units: int, **changes: Any) -> None:
@@ -189,7 +189,7 @@ async def test_a_lost_round_or_a_field_of_it(world: World, gone: str) -> None:
     await world.sell(*(f"u{i}" for i in range(20)))
     await world.node.work()
     await world.act("cancel", "u0")
-    await world.release_desk.relay()
+    await world.release_desk.pass_on()
     await world.sell(*(f"v{i}" for i in range(10)))  # and no worker writes them
     if gone == "round":
         await world.redis.delete(await world.round_key())
@@ -255,7 +255,7 @@ async def test_an_older_copy_of_the_ledger(world: World, rebuilt: bool) -> None:
     for user in ("u0", "v0"):
         await world.act("cancel", user)
     await world.act("pay", "u1")
-    await world.release_desk.relay()
+    await world.release_desk.pass_on()
     await world.node.refresh()
     await world.sell("w0", "w1")
     await world.node.work()

@@ -43,7 +43,7 @@ async def test_an_order_that_the_ledger_refuses_goes_the_way_of_all(busy: World)
 async def test_a_wrong_counter_is_no_reason_to_rebuild(busy: World, wrong: str) -> None:
     """Beside it the gate looks wrong: it seems to have given back or admitted what the ledger has not."""
     await busy.node.work()
-    await busy.release_desk.relay()
+    await busy.release_desk.pass_on()
     await busy.sql(f"UPDATE rounds SET {wrong}")
     found = await busy.found()
     assert found.keys() == {"counters", "give_back" if wrong != "written = written + 1" else "admission"}
@@ -58,7 +58,7 @@ async def test_a_wrong_counter_is_no_reason_to_rebuild(busy: World, wrong: str) 
 
 async def test_a_gate_that_is_wrong_as_well_is_rebuilt_all_the_same(busy: World) -> None:
     await busy.node.work()
-    await busy.release_desk.relay()
+    await busy.release_desk.pass_on()
     await in_gate(admitted=-3, available=3)(busy)
     await busy.sql("UPDATE rounds SET sold = sold + 1")
     assert [says.split()[0] for says in await mend(busy)] == ["Set", "Close"]

@@ -71,7 +71,7 @@ async def test_lapses_of_every_kind(busy: World) -> None:
     await busy.node.work()
     await busy.node.http.post(f"/v1/orders/{response.json()['order_id']}/cancel", headers=buyer("cid"))
     assert await busy.found() == {}, "decided, not relayed"
-    await busy.release_desk.relay()
+    await busy.release_desk.pass_on()
     assert await busy.found() == {}
 
 
@@ -92,7 +92,7 @@ async def test_given_up_orders(busy: World) -> None:
     while await failures.retry_due():
         pass
     assert await busy.found() == {}, "given up, not relayed"
-    await busy.release_desk.relay()
+    await busy.release_desk.pass_on()
     assert await busy.found() == {}
     [(failed,)] = await busy.query("SELECT count(*) FROM orders WHERE state = 'failed'")
     assert failed == 1
@@ -115,7 +115,7 @@ async def test_a_rebuilt_gate_and_what_was_queued_before(busy: World) -> None:
     failures = DeadLetterDesk(engine.ledger, Alarm(""), (0.0,))
     while await failures.retry_due():
         pass
-    await busy.release_desk.relay()
+    await busy.release_desk.pass_on()
     await busy.sell("gil")
     assert await busy.found() == {}
     await busy.node.work()

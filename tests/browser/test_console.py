@@ -347,7 +347,7 @@ async def test_an_operator_cancels_and_refunds_with_a_reason(visit: Visit, stack
     await form.locator("[name=reason]").fill("scratched")
     await form.locator("[name=amount]").fill("99.01")
     await form.get_by_role("button", name="Refund").click()
-    await expect(form).to_contain_text("Only 99.00 CNY of the order are left to refund.")
+    await expect(form).to_contain_text("Only 99.00 CNY of the order is left to refund.")
     await form.locator("[name=amount]").fill("20")
     await form.locator("[name=back]").uncheck()
     assert await serious(page) == []

@@ -26,7 +26,7 @@ async def test_a_key_from_its_making_to_its_end(visit: Visit, stack: Stack) -> N
     form = page.locator("[data-form=key]")
     await form.locator("[name=name]").fill("root")
     await form.locator("button[type=submit]").click()
-    await expect(form.locator(".problem")).to_contain_text("nobody may be called like this")
+    await expect(form.locator(".problem")).to_contain_text("no operator may have this name")
     await form.locator("[name=name]").fill("Li Na")
     await form.locator("[name=role]").select_option("viewer")
     await form.locator("button[type=submit]").click()

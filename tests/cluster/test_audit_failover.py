@@ -147,7 +147,7 @@ async def test_a_server_that_takes_over_again_is_not_believed_before_it_was_comp
         await primary.ask("SET", home, vouched + keys.COMPARED_ONCE)
         report = await looking.read(full=True)
         assert report.verdict is Verdict.UNKNOWN, "a worker may still write what it had read from the server before"
-        assert any("compares once more" in reason for reason in report.reasons())
+        assert any("compares it once more" in reason for reason in report.reasons())
         await primary.ask("SET", home, vouched)
         assert (await until_told(looking)).verdict is Verdict.HOLDS
 

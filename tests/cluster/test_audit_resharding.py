@@ -70,7 +70,7 @@ class Askers:
             keeper.queues.retire_consumers,
             keeper.sale_cache.gate_time_ms,
             lambda: keeper.retirement.step(keeper.sale_cache.now_ms()),
-            self.release_desk.relay,
+            self.release_desk.pass_on,
             lambda: engine.transport.read(10, 0.05),
             lambda: engine.transport.take_over(3600, 10),
             lambda: engine.board.waiting(lane),

@@ -31,8 +31,8 @@ async def _waits(engine: Engine, lanes: Collection[int]) -> bool:
     return True
 
 
-async def until_relayed(engine: Engine, within_s: float = PATIENCE_S) -> None:
-    """The keeper relays a few times a second, and a payment made just now has its announcement still to go."""
+async def until_passed_on(engine: Engine, within_s: float = PATIENCE_S) -> None:
+    """The keeper passes on what was decided a few times a second; what a payment made just now announces may wait."""
     deadline_s = time.monotonic() + within_s
     while await engine.ledger.outbox(1):
         assert time.monotonic() < deadline_s, "the outbox did not drain"

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,10 @@ class Stack:
 
     def logged(self, text: str) -> int:
         return self.log.read_text(errors="replace").count(text)
+
+    def hits(self, windows: Iterable[str]) -> dict[str, int]:
+        """Returns how often a process was killed in each of these windows."""
+        return {name: self.logged(f"failpoint {name}: kill") for name in windows}
 
     def lines(self, text: str) -> list[str]:
         return [line for line in self.log.read_text(errors="replace").splitlines() if text in line]

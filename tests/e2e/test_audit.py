@@ -18,7 +18,7 @@ import pytest
 from seckill.audit import Verdict, open_auditor
 from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
-from tests.e2e.checks import check_audit, rows, until_drained, until_relayed
+from tests.e2e.checks import check_audit, rows, until_drained, until_passed_on
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 from tests.patience import PATIENCE_S, STORY_PATIENCE_S
@@ -60,7 +60,7 @@ async def test_no_false_alarm_at_full_load(folder: Path, database_url: str) -> N
         await auditing
         async with stack.engine() as engine:
             await until_drained(engine)
-            await until_relayed(engine)
+            await until_passed_on(engine)
             await check_audit(engine)
         ((orders,),) = await rows(stack.settings.database_url, "SELECT count(*) FROM orders")
         print(f"{orders} orders, killed {dict(killed)}, readings {dict(readings)}")  # noqa: T201

@@ -59,7 +59,7 @@ async def test_the_setting_changes_while_buyers_go_on(folder: Path, rabbit: Rabb
         buying = asyncio.create_task(crowd.keep_buying(enough, 12))
         try:
             await _until_bought(crowd, 100)
-            for failpoint in ("relay.outbox.read.after", "relay.courier.post.after"):
+            for failpoint in ("relay.source.read.after", "relay.courier.post.after"):
                 stack.kill_everything()
                 await stack.start(SECKILL_BROKER_URL=rabbit.url(), SECKILL_FAILPOINTS=f"{failpoint}=kill")
                 await _until_bought(crowd, len(crowd.orders) + 100)

@@ -13,7 +13,7 @@ from seckill.backends.sql import open_ledger
 from seckill.payment import Notice
 from tests.backends.payment.stand_in import served
 from tests.backends.payment.stripe_stand_in import KEY, OLD_SECRET, SECRET, StripeStandIn
-from tests.e2e.checks import rows, until_drained, until_relayed
+from tests.e2e.checks import rows, until_drained, until_passed_on
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 from tests.e2e.test_payments import until
@@ -178,7 +178,7 @@ async def _check(stack: Stack, buyers: Buyers) -> None:
     assert await rows(url, "SELECT id FROM refunds") == []
     async with stack.engine() as engine:
         await until_drained(engine)
-        await until_relayed(engine)
+        await until_passed_on(engine)
     async with open_auditor(stack.settings) as auditor:
         report = await auditor.read(full=True)
     assert {result.invariant.name: result.findings for result in report.results if result.findings} == {}

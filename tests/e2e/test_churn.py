@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.checks import check_audit, rows, until_drained, until_relayed
+from tests.e2e.checks import check_audit, rows, until_drained, until_passed_on
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 from tests.patience import STORY_PATIENCE_S
@@ -45,7 +45,7 @@ async def test_every_unit_is_sold_again_and_in_the_end_all_are_paid(folder: Path
         buying = [asyncio.create_task(never_pays()) for _ in range(6)]
         killed: Counter[str] = Counter()
         async with asyncio.timeout(STORY_PATIENCE_S):
-            while killed.total() < 4 * KILLS or min(_hits(stack).values()) < 1:
+            while killed.total() < 4 * KILLS or min(stack.hits(WINDOWS).values()) < 1:
                 await asyncio.sleep(chance.uniform(0.5, 2))
                 assert await _never_oversold(stack)
                 if spared := [role for role in ("api", "worker", "keeper", "valkey") if killed[role] < KILLS]:
@@ -57,12 +57,8 @@ async def test_every_unit_is_sold_again_and_in_the_end_all_are_paid(folder: Path
         await stack.start()
         await _pay_for_everything(stack, crowd)
         await _check_the_end(stack, crowd)
-        print(f"killed {dict(killed)}, windows {_hits(stack)}, orders {len(crowd.orders)}")  # noqa: T201
+        print(f"killed {dict(killed)}, windows {stack.hits(WINDOWS)}, orders {len(crowd.orders)}")  # noqa: T201
         assert stack.stop() == 0
-
-
-def _hits(stack: Stack) -> dict[str, int]:
-    return {name: stack.logged(f"failpoint {name}: kill") for name in WINDOWS}
 
 
 async def _never_oversold(stack: Stack) -> bool:
@@ -108,7 +104,7 @@ async def _pay(stack: Stack, crowd: Crowd, user: str) -> bool:
 async def _check_the_end(stack: Stack, crowd: Crowd) -> None:
     async with stack.engine() as engine:
         await until_drained(engine)
-        await until_relayed(engine)
+        await until_passed_on(engine)
         (found,) = await engine.ledger.sales()
         tally = await engine.ledger.tally(found.round.id)
         view = await engine.gate.inspect(found.round.ref)

@@ -56,7 +56,8 @@ async def test_nothing_accepted_is_lost_whatever_is_killed(folder: Path, databas
         assert len(crowd.orders) > 200, "there was load all along"
         # Later processes found and mended what the kills had left behind.
         assert stack.logged('"event": "taken over"') > 0
-        print(f"killed {dict(killed)}, windows {_hits(stack)}, accepted {len(crowd.orders)}, retries {crowd.retries}")  # noqa: T201
+        hits = stack.hits(WINDOWS)
+        print(f"killed {dict(killed)}, windows {hits}, accepted {len(crowd.orders)}, retries {crowd.retries}")  # noqa: T201
         assert stack.stop() == 0
 
 
@@ -73,21 +74,19 @@ async def _kill_until_every_window_was_hit(
         if target == "everything":
             stack.kill_everything()
             # Only what was not hit yet: a process that dies often is started again later and later.
-            await stack.start(SECKILL_FAILPOINTS=_failpoints([name for name, hits in _hits(stack).items() if not hits]))
+            await stack.start(
+                SECKILL_FAILPOINTS=_failpoints([name for name, hits in stack.hits(WINDOWS).items() if not hits])
+            )
             killed[target] += 1
         elif stack.kill(target):
             killed[target] += 1
-        if all(killed[r] >= n for r, n in wanted.items()) and min(_hits(stack).values()) >= HITS_MIN:
+        if all(killed[r] >= n for r, n in wanted.items()) and min(stack.hits(WINDOWS).values()) >= HITS_MIN:
             return
-    pytest.fail(f"not every window was hit: killed {dict(killed)}, windows {_hits(stack)}")
+    pytest.fail(f"not every window was hit: killed {dict(killed)}, windows {stack.hits(WINDOWS)}")
 
 
 def _failpoints(windows: Iterable[str]) -> str:
     return ",".join(f"{name}=kill:{WINDOWS[name]}" for name in windows)
-
-
-def _hits(stack: Stack) -> dict[str, int]:
-    return {name: stack.logged(f"failpoint {name}: kill") for name in WINDOWS}
 
 
 async def test_a_dead_workers_entries_are_done_soon(folder: Path) -> None:

@@ -15,7 +15,7 @@ from seckill.backends.payment.callback_signature import HEADER, signature
 from seckill.backends.sql import open_ledger
 from seckill.local.data_folder import read_secrets
 from seckill.settings import Secret
-from tests.e2e.checks import rows, until_drained, until_relayed
+from tests.e2e.checks import rows, until_drained, until_passed_on
 from tests.e2e.crowd import Crowd
 from tests.e2e.stack import Stack, running
 from tests.patience import PATIENCE_S
@@ -146,8 +146,8 @@ async def test_late_money_pays_a_new_order_or_goes_back_whatever_is_killed(folde
                 assert (await side.show(user, order["replaced_by"]))["state"] == "paid"
         assert states == {"expired": UNITS, "refunded": 6 - UNITS}
         await _check_money(stack)
-        print(f"windows {_hits(stack)}")  # noqa: T201
-        assert sum(_hits(stack).values()) > 0
+        print(f"windows {stack.hits(WINDOWS)}")  # noqa: T201
+        assert sum(stack.hits(WINDOWS).values()) > 0
         assert stack.stop() == 0
 
 
@@ -189,12 +189,12 @@ async def test_refunds_of_operators_are_made_once_whatever_is_killed(folder: Pat
         assert sorted(int(row[0]) for row in made) == [4000] * UNITS + [5900] * UNITS
         assert await rows(url, "SELECT DISTINCT state, refunded_cents FROM orders") == [("refunded", 9900)]
         async with stack.engine() as engine:
-            await until_relayed(engine)
+            await until_passed_on(engine)
             (sale,) = await engine.ledger.sales()
             view = await engine.gate.inspect(sale.round.ref)
         assert view is not None
         assert (view.available, view.released) == (UNITS, UNITS), "each unit is back, once"
-        hits = _hits(stack, REFUND_WINDOWS)
+        hits = stack.hits(REFUND_WINDOWS)
         print(f"windows {hits}")  # noqa: T201
         assert sum(hits.values()) > 0
         assert stack.stop() == 0
@@ -209,15 +209,11 @@ class Impatience:
         self._seen = 0
 
     async def help(self) -> None:
-        killed = sum(_hits(self._stack, self._windows).values())
+        killed = sum(self._stack.hits(self._windows).values())
         if killed > self._seen:
             for table in ("payments", "refunds"):
                 await _write(self._stack, f"UPDATE {table} SET next_ms = 0 WHERE next_ms IS NOT NULL")
             self._seen = killed
-
-
-def _hits(stack: Stack, windows: Collection[str] = WINDOWS) -> dict[str, int]:
-    return {name: stack.logged(f"failpoint {name}: kill") for name in windows}
 
 
 async def _give_time(stack: Stack) -> None:
@@ -235,7 +231,7 @@ async def _check_money(stack: Stack) -> None:
     url = stack.settings.database_url
     async with stack.engine() as engine:
         await until_drained(engine)
-        await until_relayed(engine)
+        await until_passed_on(engine)
         (sale,) = await engine.ledger.sales()
         tally = await engine.ledger.tally(sale.round.id)
         view = await engine.gate.inspect(sale.round.ref)

@@ -27,6 +27,14 @@ MUTANTS = (
         caught_by="tests/operations/test_metrics_port.py::test_a_slow_client_holds_up_no_probe_and_is_cut_off",
     ),
     Mutant(
+        name="An alarm that was redirected to a page counts as taken",
+        trap="ours",
+        path="http_call.py",
+        edits={"    def redirect_request(self, *args: Any) -> None:\n        return None\n": "    pass\n"},
+        caught_by="tests/engine/alarms/test_alarm.py::test_a_receiver_that_redirects_has_not_taken_it",
+        also=("tests/test_http_call.py::test_no_redirect_is_followed[302]",),
+    ),
+    Mutant(
         name="An error that lasts is logged with every try",
         trap="ours",
         path="loops.py",
@@ -125,7 +133,7 @@ MUTANTS = (
         name="The relay believes that everything was confirmed",
         trap="F61",
         path="engine/orders/broker_relay.py",
-        edits={"await self._outbox.confirmed(confirmed)": "await self._outbox.confirmed(entries)"},
+        edits={"await self._source.confirmed(confirmed)": "await self._source.confirmed(entries)"},
         caught_by="tests/backends/rabbitmq/test_faults.py::test_a_deleted_queue_is_made_again_and_what_it_held_is_published_again",
     ),
     Mutant(
@@ -260,8 +268,8 @@ MUTANTS = (
     Mutant(
         name="An alarm that is answered with nonsense ends what raised it",
         trap="ours",
-        path="engine/alarms/delivery.py",
-        edits={"except (OSError, ValueError, HTTPException) as error:": "except (OSError, ValueError) as error:"},
+        path="http_call.py",
+        edits={"FAILURES = (OSError, ValueError, HTTPException)": "FAILURES = (OSError, ValueError)"},
         caught_by="tests/engine/alarms/test_alarm.py::test_an_answer_that_is_not_http",
     ),
     Mutant(

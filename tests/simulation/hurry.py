@@ -21,7 +21,7 @@ from tests.simulation.loop import VirtualLoop
 # Module, name, seconds. What is looked at often and mostly in vain is looked at less often: each look costs.
 _WAITS = [
     (keeper, "EVERY_S", 1.3),
-    (keeper, "RELAY_EVERY_S", 0.8),
+    (keeper, "PASS_ON_EVERY_S", 0.8),
     (keeper, "LATE_EVERY_S", 1.1),
     (keeper, "EXPIRE_EVERY_S", 1.1),
     (keeper, "RETRY_EVERY_S", 1.2),

@@ -71,19 +71,19 @@ def missing_is_sold_out() -> AbstractContextManager[object]:
 
 def stock_copied_in_flight() -> AbstractContextManager[object]:
     """Puts on sale what the ledger has not sold yet, including what is on its way there (F51)."""
-    right = ReleaseDesk.relay
+    right = ReleaseDesk.pass_on
 
-    async def relay(self: Any) -> int:
-        relayed = await right(self)
+    async def pass_on(self: Any) -> int:
+        passed_on = await right(self)
         for sale in await self._ledger.sales():
             tally = await self._ledger.tally(sale.round.id)
             held = self._gate._gate._round(sale.round.ref)
             if held is not None and held.status is not GateStatus.PREPARING:
                 available = tally.total - tally.sold
                 self._gate._gate._put(sale.round.ref, replace(held, available=available, version=held.version + 1))
-        return relayed
+        return passed_on
 
-    return patch.object(ReleaseDesk, "relay", relay)
+    return patch.object(ReleaseDesk, "pass_on", pass_on)
 
 
 def wait_that_lies() -> AbstractContextManager[object]:

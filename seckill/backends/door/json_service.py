@@ -1,15 +1,15 @@
-"""Calls services of others with a deadline. It follows no redirect and has at most one call under way for each thread;
-any further caller is told at once that the service is away. So a service that hangs costs us nothing."""
+"""Calls other people's services with a deadline. It has at most one call under way for each thread; any further caller
+is told at once that the service is away. So a service that hangs costs us nothing."""
 
 import asyncio
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPException
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
+from seckill import http_call
 from seckill.ports.door import QuestionRefused, ServiceAway
 
 AT_ONCE_MAX = 32
@@ -18,16 +18,6 @@ ANSWER_BYTES_MAX = 64 * 1024
 _NOT_UNDERSTOOD = (400, 413, 422)
 
 T = TypeVar("T")
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirected POST becomes a GET, and both go to wherever the answer says."""
-
-    def redirect_request(self, *args: Any) -> None:
-        return None
-
-
-_opener = urllib.request.build_opener(_NoRedirects)
 
 
 class JsonService:
@@ -58,7 +48,7 @@ class JsonService:
         try:
             async with asyncio.timeout(self._within_s):
                 return answer.decode(await asyncio.shield(asked))
-        except (OSError, ValueError, HTTPException, msgspec.MsgspecError) as error:  # also TimeoutError
+        except (*http_call.FAILURES, msgspec.MsgspecError) as error:  # also TimeoutError
             blames_us = isinstance(error, urllib.error.HTTPError) and error.code in _NOT_UNDERSTOOD
             kind = QuestionRefused if blames_us else ServiceAway
             raise kind(f"{self._name} does not answer ({type(error).__name__}: {error}).") from error
@@ -70,7 +60,7 @@ class JsonService:
 
     def _open(self, request: urllib.request.Request) -> bytes:
         try:
-            with _opener.open(request, timeout=self._within_s) as answer:
+            with http_call.open_url(request, self._within_s) as answer:
                 found: bytes = answer.read(ANSWER_BYTES_MAX)
         except urllib.error.HTTPError as error:
             error.close()  # the error holds the connection

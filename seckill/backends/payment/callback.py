@@ -1,17 +1,17 @@
 """The shop's own payment side: reads its callbacks, and asks it for refunds."""
 
 import asyncio
-import http.client
 import json
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from seckill import http_call
 from seckill.backends.payment.callback_signature import HEADER, signature, verify
 from seckill.errors import NotUnderstood, ProviderUnavailable, RefundRefused
 from seckill.ports.payment import Notice, Refund
@@ -83,7 +83,7 @@ class Callback:
             if error.code not in REFUSED_FOR_GOOD:
                 raise ProviderUnavailable(f"SECKILL_REFUND_URL did not take refund {refund.id}: {error}.") from error
             raise RefundRefused(f"SECKILL_REFUND_URL refuses refund {refund.id}: {error}.") from error
-        except (OSError, ValueError, http.client.HTTPException) as error:
+        except http_call.FAILURES as error:
             raise ProviderUnavailable(f"SECKILL_REFUND_URL did not take refund {refund.id}: {error}.") from error
         return True
 
@@ -93,15 +93,5 @@ class Callback:
         if secret is not None:
             headers[HEADER] = signature(secret, body, int(time.time()), self._settings.payment_secret_old)
         request = urllib.request.Request(self._settings.refund_url, body, headers)  # noqa: S310 (checked)
-        with _opener.open(request, timeout=REFUND_WITHIN_S):
+        with http_call.open_url(request, REFUND_WITHIN_S):
             pass
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirected POST becomes a GET, and a sign-in page that answers 200 to it has refunded nothing."""
-
-    def redirect_request(self, *args: Any) -> None:
-        return None
-
-
-_opener = urllib.request.build_opener(_NoRedirects)

@@ -225,7 +225,7 @@ class RedisGate:
         """Checks the last reply, which is that of `WAIT`. After an error it is unknown what it has waited for."""
         for reply in replies:
             if isinstance(reply, Exception):
-                raise GateUnclear(f"Nobody knows whether a replica has it: {reply}.")
+                raise GateUnclear(f"It is not known whether a replica has it: {reply}.")
         copies = replies[-1]
         if not isinstance(copies, int) or copies < self._replica_acks:
             raise GateUnclear(f"Of {self._replica_acks} replicas, these have it: {copies}.")

@@ -1,4 +1,4 @@
-"""The lane streams as the outbox of a broker.
+"""The lane streams as the source of what the relay gives to a broker.
 
 An entry stays in its stream until the ledger has its order, as without a broker. The group `relay` only remembers which
 entries the broker has confirmed. So no order is lost when the broker loses a queue, its disk or everything, and one may

@@ -65,7 +65,7 @@ async def check_servers(
             )
         if isinstance(servers, ClusterServers) and servers.uncovered:
             raise StartError(
-                f"The cluster has nobody for {servers.uncovered} of its {SLOTS} slots, so some sales cannot be held: "
+                f"No server of the cluster has {servers.uncovered} of its {SLOTS} slots, so some sales cannot be held: "
                 "give every slot a primary (`valkey-cli --cluster fix`)."
             )
     except AWAY as error:

@@ -307,8 +307,8 @@ def to_order(row: AnyRow) -> Order:
 
 
 def select_outbox() -> AnySelect:
-    """Selects up to `count` rows, oldest first, except those of some rounds (`without`), with everything that a relay
-    needs."""
+    """Selects up to `count` rows, oldest first, except those of some rounds (`without`), with everything that is
+    needed to pass them on."""
     return (
         select(outbox, orders.c.user_id, orders.c.request_id, orders.c.closed_by)
         .add_columns(rounds.c.lane, rounds.c.lanes, rounds.c.retired_ms)

@@ -336,7 +336,7 @@ class SqlLedger:
 
     @to_the_end
     async def expire_due(self, count: int) -> list[OrderNumber]:
-        # Looks without the writers' lock: mostly there is nothing to do.
+        # Looks without the writers' lock first, because usually there is nothing to do.
         async with self._reading() as connection:
             if (await connection.execute(self._endings.select_due, {"count": 1})).first() is None:
                 return []
@@ -402,7 +402,7 @@ class SqlLedger:
                 await self._recording.run(connection, [admission])
             closed = await letters.close(connection, self.database, letter, state)
             if admission is not None and not closed:
-                raise LedgerRefused("Somebody else has decided about it meanwhile.")  # this undoes the order, too
+                raise LedgerRefused("It has been decided by another process meanwhile.")  # this undoes the order, too
             return closed
 
     @to_the_end

@@ -123,7 +123,7 @@ class Recording:
             row = present.get(number)
             if row is None:  # neither existing nor inserted: it has no row to join with
                 of_item = f" or item, {item}" if item else ""
-                raise LedgerRefused(f"Order {number} is of an unknown round, {each[1]}{of_item}.")
+                raise LedgerRefused(f"Order {number} belongs to an unknown round, {each[1]}{of_item}.")
             is_same = same == [row.round_id, row.user_id, row.quantity, row.slot, row.request_id]
             # A rebuild may have kept the order and written it under a later epoch than that of its entry.
             if not is_same or item != (row.item_id or NO_ITEM) or epoch > row.epoch:
@@ -145,7 +145,7 @@ class Recording:
             for item, units_of_item in sorted(of_items.items()) if NO_ITEM not in of_items else ():
                 wanted = {"round": round_id, "item": item, "units": units_of_item}
                 if (await connection.execute(self._take_item, wanted)).rowcount != 1:
-                    raise LedgerRefused(f"Item {item} of round {round_id} has not {units_of_item} units left.")
+                    raise LedgerRefused(f"Item {item} of round {round_id} does not have {units_of_item} units left.")
 
 
 # The first metadata of an order stays.

@@ -18,7 +18,7 @@ def select_counted() -> AnySelect:
     orders in place of the forgotten ones, for which the ledger has no room: unless those are counted, the loss would
     soon no longer show.
 
-    Released units are those that were written and are no longer sold, except those not known to be relayed."""
+    Released units are those that were written and are no longer sold, except those not known to be passed on."""
     buried = (
         select(func.coalesce(func.sum(orders.c.quantity), 0))
         .where(orders.c.round_id == rounds.c.id, orders.c.state.in_((OrderState.FAILED, OrderState.REFUNDED)))

@@ -427,7 +427,7 @@ async def _change_round(connection: AsyncConnection, before: Round, decision: De
         .values(revision=before.revision + 1, **decision.round)
     )
     if changed.rowcount != 1:
-        raise LedgerUnavailable(f"Somebody else changed round {before.id} at the same time, try again.")
+        raise LedgerUnavailable(f"Another process changed round {before.id} at the same time, try again.")
 
 
 async def lock_catalogue(connection: AsyncConnection) -> int:

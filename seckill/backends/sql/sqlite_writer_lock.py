@@ -50,7 +50,7 @@ class WriterLock:
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline_s:
-                        raise WriterBusy(f"somebody else has been writing for {self._wait_s:g} s") from None
+                        raise WriterBusy(f"another process has been writing for {self._wait_s:g} s") from None
                     time.sleep(poll_s)
                     poll_s = min(2 * poll_s, _POLL_S_MAX)
         except BaseException:

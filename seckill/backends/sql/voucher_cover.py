@@ -59,7 +59,7 @@ async def counts_by_item(
 async def spare(
     connection: AsyncConnection, database: Database, sale_id: int, also: ColumnElement[bool] | None = None
 ) -> int:
-    """Returns how many codes no unit of these rounds needs. A negative number means that so many are missing."""
+    """Returns how many codes no unit of these rounds needs. A negative number says how many are missing."""
     return spare_codes(await counts_by_item(connection, database, sale_id, also))
 
 

@@ -1,4 +1,4 @@
-"""Alarms: those that were raised, and whether they reach anybody."""
+"""Lists alarms, and tries out whether they reach anyone."""
 
 import asyncio
 import json

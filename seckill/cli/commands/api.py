@@ -38,7 +38,7 @@ def api(
         listener = bind(settings.host, settings.port)
     else:
         listener = socket.socket(fileno=fd)
-        give_way()  # to the worker and the servers that run beside it
+        give_way()  # to the worker and the servers on this machine
 
     vitals = Vitals("api", enough=can_sell)
 

@@ -1,4 +1,4 @@
-"""Does what is promised hold, now?"""
+"""Checks whether what is promised holds now."""
 
 import asyncio
 import sys
@@ -23,8 +23,8 @@ EVERY_S = 1.0
 EXIT = {Verdict.HOLDS: EXIT_HOLDS, Verdict.BROKEN: EXIT_BROKEN, Verdict.UNKNOWN: EXIT_UNSURE}
 WORDS = {Verdict.HOLDS: "holds", Verdict.BROKEN: "BROKEN", Verdict.UNKNOWN: "could not tell"}
 COLOURS = {Verdict.HOLDS: "green", Verdict.BROKEN: "red", Verdict.UNKNOWN: "yellow"}
-ROUNDS_MAX = 5  # in the line
-NAMED_MAX = 20  # of each invariant; --json names more
+ROUNDS_MAX = 5  # that are named in a line
+NAMED_MAX = 20  # that are named for each invariant; --json names more
 
 Watch = Annotated[bool, Parameter(help="Read again every second, until Ctrl-C.", negative=(), show_default=False)]
 EveryRound = Annotated[
@@ -62,7 +62,7 @@ def audit(
 
 
 async def _watch(auditor: Auditor, stop: Stop, *, full: bool, as_json: bool) -> int:
-    """One line a second; everything that is wrong, when that changes."""
+    """Prints one line a second, and everything that is wrong whenever that changes."""
     known: list[str] = []
     ever_broken = False
     report = None
@@ -122,7 +122,7 @@ def _line(report: Report) -> str:
 
 
 def _sold(rounds: Sequence[Units]) -> str:
-    """Of a few rounds: those that are on first, then the newest."""
+    """Shows a few rounds: those that are on first, then the newest."""
     shown = sorted(rounds, key=lambda units: (not units.on, -units.round_id))[:ROUNDS_MAX]
     said = [f"round {units.round_id}: {units.live} of {units.total} sold" for units in shown]
     more = len(rounds) - len(shown)

@@ -1,4 +1,4 @@
-"""A data folder, copied while it is in use."""
+"""Copies a data folder while it is in use."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How fast the engine is on this machine, beside what the machine can do."""
+"""Measures how fast the engine is on this machine, beside what the machine can do."""
 
 import os
 import platform
@@ -17,7 +17,8 @@ from seckill import __version__
 from seckill.cli.async_command import run, until_stopped
 from seckill.cli.command_settings import environment
 from seckill.cli.folder_argument import make_folder
-from seckill.cli.output import console, print_json, progress, table
+from seckill.cli.lab_report import hand_over
+from seckill.cli.output import console, progress, table
 from seckill.cli.parameters import AsJson, Whole
 from seckill.errors import StartError
 from seckill.lab.bench.goals import judged
@@ -86,14 +87,7 @@ def bench(
         "plain_framework": framework(),
         "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
     }
-    if out is not None:
-        (out / REPORT_FILE).write_text(report(found), encoding="utf-8")
-    if as_json:
-        print_json(found)
-        return
-    _print(found)
-    if out is not None:
-        console().print(f"\nThe report with charts is {out / REPORT_FILE}")
+    hand_over(found, _print, report, out and out / REPORT_FILE, as_json=as_json)
 
 
 def _plan(rounds: int, seconds: int, sustained_s: int) -> BenchPlan:
@@ -105,9 +99,9 @@ def _plan(rounds: int, seconds: int, sustained_s: int) -> BenchPlan:
 
 @asynccontextmanager
 async def _ledger(kind: str, settings: Settings) -> AsyncIterator[str]:
-    """Where databases of the benchmark's own can be made; empty: in files."""
+    """Yields the address at which the benchmark can make databases of its own; empty: it uses files."""
     if kind == "mariadb" and not settings.database_url.startswith(("mysql", "mariadb")):
-        from seckill.lab.servers.mariadb import EmbeddedMariaDB  # noqa: PLC0415 (only who has MariaDB has its driver)
+        from seckill.lab.servers.mariadb import EmbeddedMariaDB  # noqa: PLC0415 (its driver may not be installed)
 
         with tempfile.TemporaryDirectory(prefix="sk", ignore_cleanup_errors=True) as folder:
             server = EmbeddedMariaDB(Path(folder))

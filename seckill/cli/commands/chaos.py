@@ -17,7 +17,8 @@ from seckill.cli.async_command import run, until_stopped
 from seckill.cli.command_settings import environment
 from seckill.cli.commands.audit import COLOURS, EXIT, WORDS
 from seckill.cli.folder_argument import make_folder
-from seckill.cli.output import console, print_json, table
+from seckill.cli.lab_report import hand_over
+from seckill.cli.output import console, table
 from seckill.cli.parameters import AsJson, Whole
 from seckill.errors import StartError
 from seckill.lab.chaos.document import verdict
@@ -83,14 +84,7 @@ def chaos(
 
     found = run(main, settings)
     found |= {"command": shlex.join(["seckill", *sys.argv[1:]]), "seed": seed, "minutes": minutes}
-    if out is not None:
-        (out / REPORT_FILE).write_text(report(found), encoding="utf-8")
-    if as_json:
-        print_json(found)
-    else:
-        _print(found)
-        if out is not None:
-            console().print(f"\nThe report with a chart is {out / REPORT_FILE}")
+    hand_over(found, _print, report, out and out / REPORT_FILE, as_json=as_json)
     sys.exit(EXIT[Verdict(found["verdict"])])
 
 
@@ -113,7 +107,7 @@ def _check(option: str, value: str, known: Any) -> None:
 
 @contextmanager
 def _progress(seconds: float) -> Iterator[tuple[Say, Callable[[float], None]]]:
-    """A bar on a terminal, plain lines elsewhere."""
+    """Shows a bar on a terminal, and plain lines elsewhere."""
     shown = Console(stderr=True, highlight=False)
     if not shown.is_terminal:
         now_s = 0.0

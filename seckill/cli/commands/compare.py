@@ -14,7 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from seckill.cli.async_command import run, until_stopped
 from seckill.cli.command_settings import environment
 from seckill.cli.folder_argument import make_folder
-from seckill.cli.output import console, print_json, table
+from seckill.cli.lab_report import hand_over
+from seckill.cli.output import console, table
 from seckill.cli.parameters import AsJson, Whole
 from seckill.errors import StartError
 from seckill.lab.compare.document import crowd_of, document, verdict
@@ -65,7 +66,7 @@ def compare(
     if not 0 <= pause_ms <= 1000:
         raise StartError("--pause-ms must be from 0 to 1000.")
     names = _chosen(strategies)
-    settings = replace(environment(), log_level="warning")  # the table shows what goes well
+    settings = replace(environment(), log_level="warning")  # the table shows everything else
     if out is not None:
         make_folder(out)
     workload = Workload(stock=stock, buyers=buyers, seed=seed)
@@ -89,14 +90,7 @@ def compare(
         return await until_stopped(stop, work())
 
     made = run(main, settings)
-    if out is not None:
-        (out / REPORT_FILE).write_text(report(made), encoding="utf-8")
-    if as_json:
-        print_json(made)
-        return
-    _print(made)
-    if out is not None:
-        console().print(f"\nThe report with charts is {out / REPORT_FILE}")
+    hand_over(made, _print, report, out and out / REPORT_FILE, as_json=as_json)
 
 
 def _chosen(strategies: str) -> list[str]:
@@ -112,7 +106,8 @@ def _chosen(strategies: str) -> list[str]:
 
 @contextmanager
 def _progress(names: list[str]) -> Iterator[tuple[Say, Say]]:
-    """A bar on a terminal, plain lines elsewhere. Two functions: one tells the step, one begins the next strategy."""
+    """Shows a bar on a terminal, and plain lines elsewhere. Yields two functions: one tells the step, the other begins
+    the next strategy."""
     shown = Console(stderr=True, highlight=False)
     if not shown.is_terminal:
         yield (lambda _: None), (lambda name: shown.print(f"{name} …"))

@@ -101,12 +101,12 @@ async def _embedded(settings: Settings) -> str:
 
 
 def _is_given() -> bool:
-    """Otherwise the gate is the one of `seckill up`."""
+    """Whether a gate is configured. Otherwise it is the one that `seckill up` starts."""
     return bool(os.environ.get("SECKILL_REDIS_URL"))
 
 
 def _absent_gate(settings: Settings) -> str | None:
-    """Why there is no gate to ask, if that is as it should be."""
+    """Returns why there is no gate to ask, if there need not be one."""
     if settings.in_memory:
         return "in the memory of `seckill up`, which keeps nothing"
     if not settings.redis_url:

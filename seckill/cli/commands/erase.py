@@ -1,4 +1,4 @@
-"""One buyer, taken out."""
+"""Erases a buyer's name everywhere."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The role that is the clockwork."""
+"""The role that does what has to happen without a request."""
 
 from seckill.backends.memory.store import MemoryStore
 from seckill.bootstrap.engine import open_engine
@@ -12,7 +12,7 @@ from seckill.settings import Settings
 
 
 def keeper() -> None:
-    """Make and open rounds, relay changes, expire orders, refund, send webhooks, rebuild what the gate lost, audit."""
+    """Open rounds, pass on changes, expire orders, refund, send webhooks, rebuild what the gate lost, audit."""
     settings = production("keeper")
     vitals = Vitals("keeper")
 

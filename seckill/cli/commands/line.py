@@ -21,7 +21,7 @@ app = App(
     "to try it out.",
 )
 
-RoundOption = Annotated[str | None, Parameter(name="--round", help="Another round than the current one.")]
+RoundOption = Annotated[str | None, Parameter(name="--round", help="A round other than the current one.")]
 StateOption = Annotated[
     Literal["waiting", "served", "left", "passed_over"] | None, Parameter(help="Only those that are in this state now.")
 ]
@@ -69,21 +69,21 @@ def pause(
 def resume(
     sale_id: SaleId, *, reason: Why = None, round_: RoundOption = None, as_json: AsJson = False, url: Url = None
 ) -> None:
-    """Serve on."""
+    """Resume serving."""
     _change(sale_id, {"paused": False}, reason, round_, as_json, url)
 
 
 @app.command
 def pace(
     sale_id: SaleId,
-    per_s: Annotated[str, Parameter(help=f"Entries that are served in a second at most, or {FASTEST}.")],
+    per_s: Annotated[str, Parameter(help=f"Entries to serve in a second at most, or {FASTEST}.")],
     *,
     reason: Why = None,
     round_: RoundOption = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Change how many are served in a second."""
+    """Change how many entries are served in a second."""
     if per_s != FASTEST and not per_s.isdecimal():
         raise SeckillError(f'"{per_s}" is neither a whole number nor {FASTEST}.')
     _change(sale_id, {"serve_per_s": None if per_s == FASTEST else int(per_s)}, reason, round_, as_json, url)

@@ -1,4 +1,4 @@
-"""The tables, brought to this version, and when the gate may be."""
+"""Brings the tables to this version, and the gate once it may be."""
 
 import sys
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""From SQLite to a database server."""
+"""Moves the ledger from SQLite to a database server."""
 
 import contextlib
 import sys

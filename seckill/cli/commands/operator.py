@@ -29,7 +29,8 @@ def create(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Make a key for an operator, shown this once. They set it as SECKILL_ADMIN_KEY, or give it to the console."""
+    """Make a key for an operator, shown only this once. The operator sets it as SECKILL_ADMIN_KEY, or enters it in the
+    console."""
     made = call(requests.create_operator(name, role, None if days is None else days * _DAY_S), url=url)
     if as_json:
         print_json(made)
@@ -70,7 +71,7 @@ def revoke(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Revoke keys: within seconds they open nothing any more."""
+    """Revoke keys: within seconds they no longer open anything."""
     known = call(requests.operators(), url=url)["operators"]
     wanted = [key for key in known if who in (key["id"], key["name"]) and key["revoked_at"] is None]
     if not wanted:

@@ -124,7 +124,8 @@ def export(
     out: Out = None,
     url: Url = None,
 ) -> None:
-    """All orders that fit, newest first, portion by portion. In CSV, a cell that a spreadsheet would take for a formula
+    """Export all orders that match, newest first, portion by portion. In CSV, a cell that a spreadsheet would take for
+    a formula
     begins with an apostrophe."""
     with nullcontext(sys.stdout.buffer) if out is None else _whole(out) as file, connected(url) as client:
         portions = client.export_orders(
@@ -144,8 +145,8 @@ def export(
 
 @contextmanager
 def _whole(path: Path) -> Iterator[BinaryIO]:
-    """The file is there, or takes the place of the one before, when all of it is written."""
-    is_stream = path.exists() and not path.is_file()  # a pipe or a device, whose place nothing can take
+    """Yields a file that appears, or replaces an earlier one, only when all of it is written."""
+    is_stream = path.exists() and not path.is_file()  # a pipe or a device, which cannot be replaced
     part = path if is_stream else path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:
@@ -156,7 +157,7 @@ def _whole(path: Path) -> Iterator[BinaryIO]:
         raise SeckillError(f"{path} cannot be written ({error.strerror}).") from error
     finally:
         if not is_stream:
-            with suppress(OSError):  # mostly it has taken its place
+            with suppress(OSError):  # usually it was renamed
                 part.unlink()
 
 
@@ -206,7 +207,7 @@ def refund(
 
 
 def _whole_sale(order_id: str | None, sale: str | None, every: bool, key: str | None) -> str | None:
-    """The sale, if all its orders are meant. None: one order is."""
+    """Returns the sale if all its orders are meant, and None if it is one order."""
     if order_id is not None and sale is None and not every:
         return None
     if order_id is None and sale is not None and every and key is None:

@@ -77,7 +77,7 @@ def export(
     until: Until = None,
     url: Url = None,
 ) -> None:
-    """All that fits, newest first, to the standard output: a JSON document a line."""
+    """Export all entries that match, newest first, to the standard output: a JSON document a line."""
     after: str | None = None
     with connected(url) as client:
         while True:

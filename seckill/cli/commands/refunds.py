@@ -1,4 +1,4 @@
-"""Money that goes back, over the API."""
+"""Refunds, over the API."""
 
 from typing import Annotated, Any
 
@@ -42,8 +42,8 @@ def list_(*, waiting: Waiting = False, as_json: AsJson = False, url: Url = None)
 
 @app.command
 def done(refund_id: RefundId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
-    """Note that a refund was made by hand, so that nobody asks the provider for it any more. Not for one that is still
-    being tried: that would be made twice."""
+    """Note that a refund was made by hand, so that the provider is no longer asked for it. One that is still being
+    tried would be made twice."""
     noted = call(requests.made_by_hand(refund_id, reason), url=url)
     if as_json:
         print_json(noted)

@@ -1,4 +1,4 @@
-"""A rehearsal on the real deployment."""
+"""Rehearses on the real deployment."""
 
 import os
 import platform
@@ -17,7 +17,8 @@ from seckill import __version__
 from seckill.cli.async_command import run, until_stopped
 from seckill.cli.command_settings import environment, with_data_folder
 from seckill.cli.folder_argument import make_folder
-from seckill.cli.output import console, print_json, progress, table
+from seckill.cli.lab_report import hand_over
+from seckill.cli.output import console, progress, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Whole
 from seckill.errors import StartError
 from seckill.lab.rehearsal.crowd import HABITS, PRESSES_ONLY
@@ -48,7 +49,7 @@ def rate(_: Any, tokens: Sequence[Token]) -> float:
     return float(found[1])
 
 
-Seconds = Annotated[float, Parameter(name="--for", converter=seconds, help="How long there is load: 60s, 2m.")]
+Seconds = Annotated[float, Parameter(name="--for", converter=seconds, help="How long the load lasts: 60s, 2m.")]
 Rate = Annotated[float | None, Parameter(converter=rate, help="Presses a second that must be safe: 5000/s.")]
 Flag = Parameter(negative=(), show_default=False)
 
@@ -119,19 +120,8 @@ def rehearse(
         "version": __version__,
         "machine": {"cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()},
     }
-    _tell(found, out, as_json=as_json)
+    hand_over(found, _print, report, out and out / REPORT_FILE, as_json=as_json)
     sys.exit(found["verdict"]["exit_code"])
-
-
-def _tell(found: dict[str, Any], out: Path | None, *, as_json: bool) -> None:
-    if out is not None:
-        (out / REPORT_FILE).write_text(report(found), encoding="utf-8")
-    if as_json:
-        print_json(found)
-        return
-    _print(found)
-    if out is not None:
-        console().print(f"\nThe report with charts is {out / REPORT_FILE}")
 
 
 def _check(buyers: int, for_: float, senders: int | None, lanes: int, metrics: Sequence[str]) -> None:

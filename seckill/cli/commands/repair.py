@@ -21,7 +21,8 @@ from seckill.operations.repair import Mended, Repair
 from seckill.ports.record import Actor, acting_as
 
 Apply = Annotated[
-    bool, Parameter(help="Do it. Without this, it only says what it would do.", negative=(), show_default=False)
+    bool,
+    Parameter(help="Do it. Without this, the command only says what it would do.", negative=(), show_default=False),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A data folder, made of a backup."""
+"""Makes a data folder from a backup."""
 
 import sys
 from pathlib import Path

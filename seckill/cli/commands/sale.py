@@ -1,4 +1,4 @@
-"""The operator's commands, over the API: one set of checks for all callers."""
+"""Sales, over the API, whose checks apply to all callers."""
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -65,16 +65,16 @@ ChangedItem = Annotated[
     str | None,
     Parameter(name="--item", help="--title, --external-id and --image are those of this item, by its id."),
 ]
-Draft = Annotated[bool, Parameter(negative=(), help="Buyers do not know of it until `sale publish`.")]
+Draft = Annotated[bool, Parameter(negative=(), help="Buyers do not see it until `sale publish`.")]
 Limit = Annotated[Whole, Parameter(help="How many one buyer may have.")]
 Currency = Annotated[str, Parameter(help="Its code, as in ISO 4217.")]
 Timezone = Annotated[str, Parameter(help="Its time zone, such as Asia/Shanghai.")]
 Vouchers = Annotated[
     bool, Parameter(negative=(), help="Give a code with each unit; it opens after `voucher upload` of as many.")
 ]
-Key = Annotated[str | None, Parameter(help="With the same key again, no second sale is made.")]
+Key = Annotated[str | None, Parameter(help="Idempotency key: with the same key again, no second sale is made.")]
 RoundOption = Annotated[
-    str | None, Parameter(name="--round", help="Another round than the current one; `sale show` tells the last five.")
+    str | None, Parameter(name="--round", help="A round other than the current one; `sale show` tells the last five.")
 ]
 _THEN = "such as 2026-11-20T10:00:00+08:00."
 Since = Annotated[
@@ -277,7 +277,7 @@ def timeline(sale_id: SaleId, *, limit: OptionalWhole = None, as_json: AsJson = 
 def pause(
     sale_id: OneSale = None, *, every: PauseAll = False, reason: Why = None, as_json: AsJson = False, url: Url = None
 ) -> None:
-    """Stop selling for now: the current round of one sale, or of all. Orders that are there stay, and can be paid."""
+    """Stop selling for now: the current round of one sale, or of all. Existing orders stay, and can be paid for."""
     if _means_all(sale_id, every):
         pause_all(reason, as_json=as_json, url=url)
         return
@@ -292,7 +292,7 @@ def pause(
 def resume(
     sale_id: OneSale = None, *, every: ResumeAll = False, reason: Why = None, as_json: AsJson = False, url: Url = None
 ) -> None:
-    """Sell on."""
+    """Resume selling."""
     if _means_all(sale_id, every):
         resume_all(reason, as_json=as_json, url=url)
         return
@@ -363,7 +363,8 @@ def duplicate(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Make a draft of a sale: its goods, rules and items, and not its orders, codes or list of buyers. An empty text
+    """Make a draft with the goods, rules and items of a sale, without its orders, codes and list of buyers. An empty
+    text
     leaves out what is there. `sale publish` lets buyers know of it.
 
     Parameters
@@ -381,13 +382,13 @@ def duplicate(
 
 @app.command
 def publish(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """Let buyers know of a sale."""
+    """Publish a sale: from now on, buyers see it."""
     _print_one(call(requests.change_sale(sale_id, published=True), url=url), as_json)
 
 
 @app.command
 def hide(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """Take a sale from buyers' eyes: for them it is as if it did not exist, except in orders that they have."""
+    """Hide a sale: to buyers it does not exist any more, except in orders that they have."""
     _print_one(call(requests.change_sale(sale_id, published=False), url=url), as_json)
 
 
@@ -404,7 +405,7 @@ def add_stock(sale_id: SaleId, units: Whole, *, item: ItemId = None, as_json: As
 
 
 def _of_item(item_id: str, changes: dict[str, object]) -> dict[str, object]:
-    """What would be the sale's own, as that of one of its items."""
+    """Returns changes that would be the sale's own as changes of one of its items."""
     item: dict[str, object] = {"item_id": item_id}
     item |= {name: changes[name] for name in ("title", "external_id") if name in changes}
     match changes.get("images", ()):
@@ -487,7 +488,7 @@ def _print_facts(sale: dict[str, Any]) -> None:
 
 
 def _lines(value: object) -> str:
-    """Of a list, one in each line."""
+    """Shows each value of a list on a line of its own."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -504,7 +505,7 @@ def _print_rounds(rounds: list[dict[str, Any]]) -> None:
 
 
 def _print_custody(custody: dict[str, Any], *, repeats: bool) -> None:
-    """A sum, with the result below the line."""
+    """Prints the places as a sum, with the total below the line."""
     width = len(str(custody["total"]))
     lines = [f"  {place:<10}{custody[place]:>{width}}" for place in PLACES]
     lines += [f"  {'':<10}{'─' * width}", f"  {'total':<10}{custody['total']:>{width}}"]

@@ -88,7 +88,7 @@ def _check_memory(settings: Settings, api: int | None) -> None:
 
 
 def _fresh(folder: Path) -> Path:
-    """Of this run only: figures of an earlier one would count twice."""
+    """Returns the folder emptied: figures of an earlier run would count twice."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     return folder

@@ -25,7 +25,7 @@ TOKEN_LIFETIME_S = 24 * 3600
 
 
 def up_preparation(what: str, *, fd: Annotated[int, Parameter(show=False)]) -> None:
-    """Of `seckill up`: prepare the ledger, or the gate, or the gate with demo sales.
+    """Prepare the ledger for `seckill up`, or the gate, or the gate with demo sales.
 
     Parameters
     ----------

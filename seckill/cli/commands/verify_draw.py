@@ -1,4 +1,4 @@
-"""Anybody's check of a draw: needs no account and no trust in the server."""
+"""Checks a draw. Anyone can do so: it takes no account and no trust in the server."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ from seckill.client.requests import Request
 from seckill.errors import SeckillError
 
 BYTES_MAX = 1 << 30  # of a file
-ENTRIES_MAX = 10_000_000  # what a list may be long, so that no server can fill this machine's memory
+ENTRIES_MAX = 10_000_000  # of a list, so that no server can fill this machine's memory
 REPEAT_FOR_S = 30.0
 
 _SALE = re.compile(r"^(.*?)(?:/v1)?/sales/([^/]+)(?:/draw(?:/entries)?)?/?$")
@@ -51,7 +51,7 @@ Round = Annotated[
 
 
 class DrawDocument(msgspec.Struct):
-    """As much of what is published as a check needs. The rest may be there and counts for nothing."""
+    """The part of the published draw that a check needs. Whatever else is published is ignored."""
 
     commitment: str
     algorithm: str = ALGORITHM
@@ -155,7 +155,7 @@ def _read(path: Path) -> bytes:
 
 
 def _receipt_in(path: Path) -> Receipt:
-    """The receipt itself, or the entry that has it."""
+    """Reads the receipt itself, or an entry that contains it."""
     content = _read(path).strip()
     try:
         text = msgspec.json.decode(content, type=EntryDocument).receipt if content[:1] == b"{" else content.decode()
@@ -210,9 +210,9 @@ def _get(path: str) -> Request[Any]:
 
 
 def _asked_beacon(draw: Draw) -> str:
-    """What its source says of the number that the draw had to take."""
+    """Asks the beacon's source for the value that the draw had to use."""
     if draw.source is None:
-        raise SeckillError("This draw does not say where its beacon comes from, so nobody can be asked.")
+        raise SeckillError("This draw does not say where its beacon comes from, so there is no source to ask.")
     number = due_number(draw.source, draw.listed_ms)
     parts = urlsplit(draw.source.url.replace("{round}", str(number)))
     try:

@@ -17,7 +17,9 @@ WebhookId = Annotated[str, Parameter(help="The webhook's id, as `seckill webhook
 DeliveryId = Annotated[str, Parameter(help="The delivery's id, as `seckill webhook deliveries` shows it.")]
 Types = Annotated[
     list[str] | None,
-    Parameter(name="--type", negative=(), help="Only events of this type; `order.*` stands for all that begin so."),
+    Parameter(
+        name="--type", negative=(), help="Only events of this type; `order.*` stands for all that begin with it."
+    ),
 ]
 Sale = Annotated[str | None, Parameter(name="--sale", help="Only events of this sale.")]
 Description = Annotated[str | None, Parameter(help="For people, in a line.")]
@@ -35,7 +37,7 @@ def create(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Send events to an address from now on. Its secret is shown this once."""
+    """Send events to an address from now on. The webhook's secret is shown only this once."""
     wish = requests.create_webhook(to, types=types, sale_id=sale, description=description, enabled=enabled)
     _print(call(wish, url=url), as_json)
 
@@ -94,7 +96,7 @@ def change(
 
 @app.command
 def delete(webhook_id: WebhookId, *, url: Url = None) -> None:
-    """Send nothing to it any more, and forget its deliveries."""
+    """Delete a webhook: nothing more is sent to it, and its deliveries are forgotten."""
     call(requests.delete_webhook(webhook_id), url=url)
     console().print(f"Webhook {escape(webhook_id)} is deleted.")
 
@@ -104,18 +106,18 @@ def rotate(
     webhook_id: WebhookId,
     *,
     overlap_hours: Annotated[
-        OptionalWhole, Parameter(help="How long the secret before signs as well, 0 to 168; 24 if not given.")
+        OptionalWhole, Parameter(help="Hours for which the previous secret signs as well, 0 to 168; 24 if not given.")
     ] = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Give it a new secret, which is shown this once."""
+    """Give a webhook a new secret, which is shown only this once."""
     _print(call(requests.rotate_webhook(webhook_id, overlap_hours), url=url), as_json)
 
 
 @app.command(name="test")
 def send_test(webhook_id: WebhookId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """Send a `webhook.test` to it, also if it is disabled, and say what it answers."""
+    """Send a `webhook.test` to a webhook, even a disabled one, and show its answer."""
     _print_delivery(call(requests.try_webhook(webhook_id, wait_s=TEST_WITHIN_S), url=url), as_json)
 
 
@@ -161,7 +163,7 @@ def deliveries(
 
 @app.command
 def redeliver(webhook_id: WebhookId, delivery_id: DeliveryId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """Send it again, now, and say what is answered."""
+    """Send a delivery again now, and show the answer."""
     again = requests.redeliver_webhook(webhook_id, delivery_id, wait_s=TEST_WITHIN_S)
     _print_delivery(call(again, url=url), as_json)
 

@@ -17,10 +17,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPException
 
 import structlog
 
+from seckill import http_call
 from seckill.errors import SeckillError
 from seckill.ports.board import TellingBoard, Turn, own_name
 from seckill.telemetry import ALARMS
@@ -147,14 +147,14 @@ async def send(url: str, body: bytes) -> str | None:
     try:
         async with asyncio.timeout(2 * TIMEOUT_S):  # also bounds an answer that comes byte by byte
             await asyncio.to_thread(_post, url, body)
-    except (OSError, ValueError, HTTPException) as error:
+    except http_call.FAILURES as error:
         return str(error) or type(error).__name__
     return None
 
 
 def _post(url: str, body: bytes) -> None:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 (checked)
-    with urllib.request.urlopen(request, timeout=TIMEOUT_S):  # noqa: S310 (http or https by the settings)
+    with http_call.open_url(request, TIMEOUT_S):
         pass
 
 

@@ -1,4 +1,4 @@
-"""Limits the requests of one address: so many a second on average, and a burst of as many as ten seconds allow.
+"""Limits the requests of one address: a number a second on average, and a burst of as many as ten seconds allow.
 
 An address is whatever the caller of this module counts as one client. A school or an office may share one address, and
 everyone there presses "buy" in the same second: hence the burst. Each API process counts for itself.

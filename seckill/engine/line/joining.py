@@ -1,4 +1,4 @@
-"""Joining a line, leaving it, and looking up one's place. An entry is in the ledger before its buyer hears of it.
+"""Joining a line, leaving it, and looking up one's place. An entry is in the ledger before its buyer is told.
 Requests that come while one transaction is under way go into the next one together. The same holds for looking: when
 places are drawn, everyone looks."""
 

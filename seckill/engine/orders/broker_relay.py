@@ -33,7 +33,7 @@ LOST_AFTER_S = 30.0
 class Relay:
     def __init__(
         self,
-        outbox: RelaySource,
+        source: RelaySource,
         courier: Courier,
         ledger: LaneLedger,
         alarm: Alarm,
@@ -43,7 +43,7 @@ class Relay:
         lost_after_s: float = LOST_AFTER_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._outbox = outbox
+        self._source = source
         self._courier = courier
         self._ledger = ledger
         self._alarm = alarm
@@ -56,7 +56,7 @@ class Relay:
 
     async def prepare(self) -> None:
         self._lanes |= await self._ledger.lanes_in_use()
-        await self._outbox.prepare(sorted(self._lanes))
+        await self._source.prepare(sorted(self._lanes))
 
     async def add_lanes(self) -> None:
         if await self._ledger.lanes_in_use() - self._lanes:
@@ -64,13 +64,13 @@ class Relay:
 
     async def relay(self, wait_s: float = READ_WAIT_S) -> int:
         """Reads once. Returns how many entries it found."""
-        entries = await self._outbox.read(BATCH_MAX, wait_s)
+        entries = await self._source.read(BATCH_MAX, wait_s)
         await self._post(entries)
         return len(entries)
 
     async def take_over(self) -> int:
         """Takes over entries that the broker did not confirm to this relay, or to one that died."""
-        entries = await self._outbox.take_over(self._claim_idle_s, BATCH_MAX)
+        entries = await self._source.take_over(self._claim_idle_s, BATCH_MAX)
         await self._post(entries)
         return len(entries)
 
@@ -78,7 +78,7 @@ class Relay:
         if not entries:
             return
         confirmed = await self._courier.post(entries)
-        await self._outbox.confirmed(confirmed)
+        await self._source.confirmed(confirmed)
         RELAYED.labels("confirmed").inc(len(confirmed))
         if refused := len(entries) - len(confirmed):
             RELAYED.labels("refused").inc(refused)
@@ -98,12 +98,12 @@ class Relay:
         waiting = await self._courier.waiting()
         if waiting is None:
             log.error("the broker had lost its queue of orders: publishing again what the streams have")
-        elif waiting or await self._outbox.oldest_s() < self._lost_after_s or not self._is_time():
+        elif waiting or await self._source.oldest_s() < self._lost_after_s or not self._is_time():
             return False
         else:
             log.warning("entries do not arrive: publishing again what the streams have")
         self._started_over_s = self._monotonic()
-        await self._outbox.start_over()
+        await self._source.start_over()
         return True
 
     def _is_time(self) -> bool:

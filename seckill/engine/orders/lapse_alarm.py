@@ -10,8 +10,8 @@ from seckill.ports.ledger import Tally
 
 
 class Lapses:
-    """An alarm is raised when the lapsed `share` is reached (0: never) and there are at least so many `orders` that a
-    share means anything."""
+    """An alarm is raised when the lapsed `share` is reached (0: never) and there are at least this many `orders`, since
+    a share of fewer means nothing."""
 
     def __init__(self, alarm: Alarm, *, share: float, orders: int) -> None:
         self._alarm = alarm

@@ -1,4 +1,4 @@
-"""What operators do to orders: cancel what is unpaid, refund what is paid. Buyers hear of it through the outbox, and
+"""What operators do to orders: cancel what is unpaid, refund what is paid. Buyers are told through the outbox, and
 the keeper asks the provider for the money."""
 
 import hashlib

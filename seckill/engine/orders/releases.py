@@ -1,7 +1,8 @@
 """After an order is over: its units go back on sale, and buyers who wait are told.
 
-The ledger ends an order and adds a row to the outbox in one transaction. The row is relayed at least once, and the gate
-gives back each order's units once. After a crash between any two steps, the remaining ones are repeated, nothing more.
+The ledger ends an order and adds a row to the outbox in one transaction. The row is passed on at least once, and the
+gate gives back each order's units once. After a crash between any two steps, the remaining ones are repeated, nothing
+more.
 """
 
 from collections import defaultdict
@@ -34,11 +35,11 @@ class ReleaseDesk:
         ORDERS_EXPIRED.inc(len(expired))
         return len(expired)
 
-    async def relay(self) -> int:
-        """Relays the outbox, batch after batch. Returns how many items are done with.
+    async def pass_on(self) -> int:
+        """Passes on what is in the outbox, batch after batch. Returns how many items are done with.
 
         A round that the gate does not have now waits for the next run without holding up the others."""
-        relayed = 0
+        passed_on = 0
         waiting: set[int] = set()
         while items := await self._ledger.outbox(BATCH_MAX, sorted(waiting)):
             done = await self._release([item for item in items if item.release is not None])
@@ -47,9 +48,9 @@ class ReleaseDesk:
             if done:
                 await self._tell(done)
                 await self._ledger.outbox_done([item.id for item in done])
-            relayed += len(done)
+            passed_on += len(done)
             gets_on()
-        return relayed
+        return passed_on
 
     async def _release(self, items: list[OutboxItem]) -> list[OutboxItem]:
         by_round: dict[RoundRef, list[OutboxItem]] = defaultdict(list)

@@ -118,7 +118,7 @@ class Worker:
             missed = len(result.done) - min(settled.acknowledged, settled.deleted)
             if missed:  # a worker that was taken for dead has finished them as well: the rows are the same
                 SETTLE_MISMATCHES.inc(missed)
-                log.info("settled by somebody else before", orders=missed)
+                log.info("settled by another worker before", orders=missed)
             await self._tell(result)
             if self._reminders is not None:
                 await self._reminders.after_commit(d.admission for d in result.done if d.admission is not None)

@@ -42,9 +42,9 @@ class LossDetection:
         """Looks at the rounds that are on and those that still have units to give back.
 
         The ledger is read before the gate. So the gate must have admitted every order that the ledger has written, must
-        have taken back every unit that was relayed, and must have the rules that are noted as in force. Otherwise a
-        paused sale would sell again, or added units would never be sold. The epoch is the ledger's as well: the
-        catalogue's version does not show a rebuild that another process has begun."""
+        have taken back every unit whose release was passed on, and must have the rules that are noted as in force.
+        Otherwise a paused sale would sell again, or added units would never be sold. The epoch is the ledger's as well:
+        the catalogue's version does not show a rebuild that another process has begun."""
         await self._sale_cache.refresh_sales()
         await self._sale_cache.gate_time_ms()  # the gate's clock decides which rounds are on
         counted = await self._ledger.counted([round_.id for round_ in self._sale_cache.watched()])

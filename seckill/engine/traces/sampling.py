@@ -22,7 +22,7 @@ NEVER = sys.maxsize
 
 
 class Bound:
-    """Allows at most so many in each second of the clock."""
+    """Allows at most this many in each second of the clock."""
 
     def __init__(self, per_second: int, monotonic: Callable[[], float]) -> None:
         self._per_second = per_second

@@ -52,7 +52,7 @@ WINDOWS = (
     FaultWindow("worker", "ledger.record.inside", "kill", 0.02),
     FaultWindow("worker", "worker.ledger.record.after", "kill", 0.02),
     FaultWindow("worker", "worker.transport.settle.after", "kill", 0.02),
-    FaultWindow("worker", "relay.outbox.read.after", "kill", 0.05, "broker"),
+    FaultWindow("worker", "relay.source.read.after", "kill", 0.05, "broker"),
     FaultWindow("worker", "relay.courier.post.after", "kill", 0.05, "broker"),
     FaultWindow("worker", "worker.ledger.record.after", "drop", 0.03),
     FaultWindow("worker", "worker.ledger.record.before", "raise", 0.03),

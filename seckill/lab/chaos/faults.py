@@ -117,7 +117,7 @@ class Injector:
     async def _drill(self, member: str) -> str:
         """Kills a worker twice, the second time by its own failpoint, at the moment when it holds entries."""
         crew = self._place.crew
-        point = "relay.outbox.read.after" if "broker" in self._place.servers else "worker.transport.read.after"
+        point = "relay.source.read.after" if "broker" in self._place.servers else "worker.transport.read.after"
         crew.prepare(member, {VARIABLE: f"{point}=kill"})
         pid = await crew.replace(member)
         if pid is None or not await self._died(pid, DRILL_WITHIN_S):

@@ -91,7 +91,7 @@ class Closing:
         if _moves(report):
             return "units are queued or on their way back"
         waiting = {
-            "to relay": select(func.count()).select_from(outbox).where(outbox.c.done_ms.is_(None)),
+            "to pass on": select(func.count()).select_from(outbox).where(outbox.c.done_ms.is_(None)),
             "to try again": select(func.count()).select_from(dead_letters).where(dead_letters.c.next_ms.is_not(None)),
             "to decide": select(func.count()).select_from(payments).where(payments.c.next_ms.is_not(None)),
             "to refund": select(func.count()).select_from(refunds).where(refunds.c.next_ms.is_not(None)),

@@ -21,6 +21,7 @@ class Trouble(StrEnum):
     REPLY_LOST = "reply lost"  # the server does what it is asked, but the connection breaks before its answer
     HOLE = "hole"  # connections stay open, and nothing gets through; they break when the trouble is over
     SLOW = "slow"
+    NO_GOODBYE = "no goodbye"  # all that the server says arrives, but not that it has hung up
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ class Proxy:
                 self.touched += 1
                 return
             from_server, to_server = await self._connect()
-            await _Relay(self, reader, writer, from_server, to_server).run()
+            await _Connection(self, reader, writer, from_server, to_server).run()
         except (asyncio.CancelledError, OSError, ExceptionGroup):
             pass
         finally:
@@ -127,11 +128,15 @@ class Proxy:
         return loss
 
     @property
+    def hides_goodbyes(self) -> bool:
+        return self._trouble is Trouble.NO_GOODBYE
+
+    @property
     def loses_replies(self) -> bool:
         return self._trouble is Trouble.REPLY_LOST
 
 
-class _Relay:
+class _Connection:
     """One connection."""
 
     def __init__(
@@ -158,8 +163,12 @@ class _Relay:
         while data := await self._reader.read(PORTION):
             if await self._proxy.admit():
                 self._loss = self._loss or self._proxy.losing(data)
-                self._to_server.write(data)
-                await self._to_server.drain()
+                try:
+                    self._to_server.write(data)
+                    await self._to_server.drain()
+                except ConnectionError:
+                    if not self._proxy.hides_goodbyes:
+                        raise
         self._to_server.write_eof()
 
     async def _pass_back(self, there: asyncio.Task[None]) -> None:
@@ -175,7 +184,8 @@ class _Relay:
             if await self._proxy.admit():
                 self._writer.write(data)
                 await self._writer.drain()
-        there.cancel()
+        if not self._proxy.hides_goodbyes:
+            there.cancel()
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

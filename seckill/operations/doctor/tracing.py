@@ -24,7 +24,7 @@ async def examine_tracing(settings: Settings, tracing: Tracing) -> Health:
     health = Health(f"{tracing.ratio:.3%} of all claims, {at_most}, to {where}", advice=list(tracing.problems))
     if not await _answers(tracing.endpoint):
         health.advice.append(
-            f"Nobody answers at {where}: until somebody does, spans are dropped, and nothing else happens."
+            f"Nothing answers at {where}: until something does, spans are dropped, and nothing else happens."
         )
     return health
 

@@ -3,8 +3,8 @@
 import asyncio
 import urllib.error
 import urllib.request
-from http.client import HTTPException
 
+from seckill import http_call
 from seckill.operations.doctor.examination import Health
 from seckill.settings import Settings
 
@@ -32,10 +32,10 @@ async def examine_watching(settings: Settings, *, for_good: bool) -> Health:
 
 def _ask(url: str) -> str:
     try:
-        with urllib.request.urlopen(url, timeout=WITHIN_S):  # noqa: S310 (made here)
+        with http_call.open_url(urllib.request.Request(url), WITHIN_S):  # noqa: S310 (made here)
             return "where a role is well"
     except urllib.error.HTTPError as error:
         with error:
             return "where something else answers" if error.code == 404 else f"where a role is not well ({error.code})"
-    except (OSError, ValueError, HTTPException):
+    except http_call.FAILURES:
         return "where nothing answers on this machine now"

@@ -84,7 +84,7 @@ def _before_s(ctx: Context, before: datetime | None) -> int:
         return now_s
     before_s = math.ceil(before.timestamp())
     if before_s > now_s:
-        raise invalid("before", "must not be in the future: nobody could sign in until then")
+        raise invalid("before", "must not be in the future: no one could sign in until then")
     return max(before_s, 0)
 
 

@@ -100,7 +100,7 @@ class ClaimingProtocol(GuardedProtocol):
         super().__init__(*args, **kwargs)
         self._claims: ClaimRoute = self.application.claims
         self._joins: JoinRoute = self.application.joins
-        self._outbox: TurnBuffer = self.application.outbox
+        self._turn: TurnBuffer = self.application.turn
         self._origins: CrossOrigin | None = self.application.origins
         self._read_plain_claim = self.application.read_plain_claim
         self._plain_request = (PLAIN if self._origins is None else PLAIN_WITH_ORIGIN).read
@@ -140,7 +140,7 @@ class ClaimingProtocol(GuardedProtocol):
             self._press = None
             return False
         self._write_plain(begun, press)
-        self._outbox.add(self)
+        self._turn.add(self)
         return True
 
     def _problem(self, error: Exception, data: bytes, press: "_Press") -> ClaimReply:
@@ -166,7 +166,7 @@ class ClaimingProtocol(GuardedProtocol):
             self._press = None
             return False
         self._write_plain(begun, press)
-        self._outbox.add(self)
+        self._turn.add(self)
         return True
 
     def _begin_join(self, join: _Join, sale_id: str, headers: dict[bytes, bytes], body: bytes) -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from seckill.web.connections.connection_limits import ConnectionPlaces
 from seckill.web.connections.guarded_protocol import GuardedProtocol
 
-# The share of places in use from which room is made. Finding the oldest connections means looking at all, so many are
-# found at once and it is not done all the time.
+# The share of places in use from which room is made. Finding the oldest connections means looking at all of them, so
+# many are found at a time, and not too often.
 CROWDED_SHARE = 0.95
 MADE_SHARE = 0.05
 EVERY_S = 0.5

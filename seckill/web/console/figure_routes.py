@@ -1,4 +1,4 @@
-"""The routes by which operators look back; see `routes.py`."""
+"""The routes that show operators the past of a sale; see `routes.py`."""
 
 from seckill.domain.operator import Role
 from seckill.web.console import figure_schemas, looking_back

@@ -1,4 +1,4 @@
-"""What the handlers share by which operators look back."""
+"""What the handlers share that show operators the past of a sale."""
 
 from dataclasses import dataclass
 

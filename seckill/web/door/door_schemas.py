@@ -1,4 +1,4 @@
-"""Whom a sale is for and what they must bring, as it goes in and out over HTTP."""
+"""The audience of a sale and its passes, as they are sent over HTTP."""
 
 from typing import Annotated
 

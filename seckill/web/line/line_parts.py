@@ -1,4 +1,4 @@
-"""What the handlers of lines and stories share."""
+"""What the handlers of lines and of stories share."""
 
 from dataclasses import dataclass
 

@@ -40,7 +40,7 @@ class Entry(msgspec.Struct, kw_only=True):
     units: int  # of the round, or of the item
     chance: float | None  # of getting a unit; null: not known
     joined_at: str
-    receipt: str  # signed, for anybody to check with `GET /v1/line-keys`: that this entry was made then
+    receipt: str  # signed: that this entry was made then. Anyone can check it with `GET /v1/line-keys`
     order_id: str | None = None  # once it is served
     reason: str | None = None  # why it was removed or passed over
     item_id: str | UnsetType = UNSET  # of a sale that has items
@@ -58,13 +58,13 @@ class LineShown(msgspec.Struct, kw_only=True):
     order: Ordering
     waiting: int
     served: int
-    served_up_to: int  # nobody waits at this place or before it
+    served_up_to: int  # no one waits at this place or a better one
     places: int  # the last that was given
     units: int
     units_left: int | None  # null: not known at the moment
     unpaid: int  # units that may come back
     drawn: bool  # places are known
-    paused: bool  # nobody is served for now
+    paused: bool  # no one is served for now
 
 
 class LineOfOperator(msgspec.Struct, kw_only=True):
@@ -72,7 +72,7 @@ class LineOfOperator(msgspec.Struct, kw_only=True):
     serve_per_s: int | None
     beacon: str | None
     wants_beacon: bool  # the draw waits for it, or has waited
-    fetches_beacon: bool  # nobody has to give it
+    fetches_beacon: bool  # no operator has to give it
     closed_at: str | None
     drawn_at: str | None
     entries: list[Entry]  # by place; before the draw is made, those in it in no order that means anything

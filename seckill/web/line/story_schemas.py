@@ -12,14 +12,14 @@ class Story(msgspec.Struct, kw_only=True):
     round: str
     units: int  # that there were
     begins_at: str
-    first_unit_at: str | None  # by the gate's clock; null: nobody has bought anything
+    first_unit_at: str | None  # by the gate's clock; null: nothing has been bought
     last_unit_at: str | None
     gone_at: str | None  # when as many units had been given out as there were; null: never
     seconds_to_sell_out: float | None  # from the beginning until then
     orders: int  # presses that got a unit, or places that were served
     units_given: int  # of these orders: one that came back and was sold again counts twice
     returned: int  # units that came back
-    resold: int  # of these, those that somebody else has got, at least
+    resold: int  # how many of these have gone to another buyer, at least
     may_return: int | None  # while it is sold out: units that are not paid for yet; null: it is over
     # Presses that got nothing, by `code`, as the API processes that run now have counted them: null when none of them
     # has, and less than there were if one was started since.

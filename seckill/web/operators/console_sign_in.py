@@ -32,6 +32,7 @@ from seckill.web.operators.console_session import ConsoleSessions
 from seckill.web.operators.sign_in_provider import LEEWAY_S, NotBelieved, ProviderAway, SignInProvider
 from seckill.web.pages.content_security_policy import page_headers
 from seckill.web.problems import HttpProblem
+from seckill.web.requests.request_ids import current_request_id
 from seckill.web.responses import NO_STORE
 
 log = structlog.get_logger()
@@ -122,7 +123,7 @@ class ConsoleSignIn:
         return await self._let_in(request, question, person.operator, person.subject)
 
     async def _let_in(self, request: Request, question: _Question, operator: Operator, subject: str) -> Response:
-        with acting_as(Actor(operator.name, _request_id())):
+        with acting_as(Actor(operator.name, current_request_id())):
             facts = {"provider": self.provider.name, "sub": subject}
             made = await self._desk.begin_session(question.state, operator, self._lifetime_s, facts)
         if made is None:
@@ -138,9 +139,9 @@ class ConsoleSignIn:
         if cookie is not None:
             try:
                 operator = await self._sessions.operator(request, cookie)
-                with acting_as(Actor(operator.name, _request_id())):
+                with acting_as(Actor(operator.name, current_request_id())):
                     await self._desk.end_session(cookie)
-            except HttpProblem as problem:  # the problem is reported, but this browser's session ends all the same
+            except HttpProblem as problem:  # the problem is reported, but the session in this browser ends anyway
                 answer = problem.response()
             except LedgerError:
                 answer = HttpProblem(503, "not_ready", "The session could not be ended everywhere now.").response()
@@ -161,10 +162,6 @@ class ConsoleSignIn:
 
     def _seal(self, content: str) -> str:
         return hmac.new(self._key, content.encode(), hashlib.sha256).hexdigest()
-
-
-def _request_id() -> str:
-    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
 def _page(request: Request, status: int, texts: tuple[str, str], **facts: str) -> Response:

@@ -27,7 +27,7 @@ async def create_operator_key(request: Request) -> Response:
     if not name or not name.isprintable():
         raise invalid("name", "must be a name in one line")
     if name.casefold() in RESERVED:
-        raise invalid("name", "is taken: nobody may be called like this")
+        raise invalid("name", "is reserved: no operator may have this name")
     made = await ctx.access.create_key(name, wish.role, wish.expires_in_s, operator_in(request).name)
     shown = _view(ctx, made.known)
     shown.key = made.key

@@ -6,7 +6,6 @@ It goes by the table of routes: a handler can neither forget the check nor ask f
 from typing import cast
 from urllib.parse import unquote
 
-import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,6 +13,7 @@ from seckill.domain.operator import Operator, Role
 from seckill.ports.record import Actor, acting_as
 from seckill.web.context import context
 from seckill.web.problems import HttpProblem, invalid
+from seckill.web.requests.request_ids import current_request_id
 from seckill.web.route import Handler, Route
 
 REASON = "seckill-reason"
@@ -32,7 +32,7 @@ def guarded(route: Route, handler: Handler) -> Handler:
         operator = await ctx.operators.of(request)
         _require(operator, role)
         request.scope[_OPERATOR] = operator
-        with acting_as(Actor(operator.name, _request_id(), _reason(request))):
+        with acting_as(Actor(operator.name, current_request_id(), _reason(request))):
             return await handler(request)
 
     return guard
@@ -52,10 +52,6 @@ def _require(operator: Operator, needed: Role) -> None:
     if not operator.role.may_act_as(needed):
         detail = f"This needs the role {needed}; the key of {operator.name} has the role {operator.role}."
         raise HttpProblem(403, "role_too_small", detail, role=operator.role, needs=needed)
-
-
-def _request_id() -> str:
-    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
 def _reason(request: Request) -> str | None:

@@ -177,7 +177,7 @@ class SignInProvider:
         # A token for several audiences says which one has asked for it.
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
         if claims.get("azp", None if several else self._settings.oidc_client_id) != self._settings.oidc_client_id:
-            raise NotBelieved("The ID token was given to somebody else.")
+            raise NotBelieved("The ID token was issued to another client.")
         return claims
 
     async def _key(self, facts: _Facts, kid: object) -> TokenKey | None:

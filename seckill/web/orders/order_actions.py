@@ -76,7 +76,7 @@ async def _answer(request: Request, number: OrderNumber, acted: Acted | None, ru
         raise HttpProblem(409, "wrong_state", f"{rule}; this one is {shown.state}.", state=shown.state, order=shown)
     if acted.outcome is ActionOutcome.TOO_MUCH:
         left = order.price_cents - order.refunded_cents
-        sentence = f"Only {money.shown(left, order.currency)} of the order are left to refund."
+        sentence = f"Only {money.shown(left, order.currency)} of the order is left to refund."
         raise HttpProblem(409, "too_much", sentence, left_cents=left, state=shown.state, order=shown)
     if acted.outcome is ActionOutcome.OUT_OF_CODES:
         sentence = (

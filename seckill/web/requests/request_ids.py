@@ -10,6 +10,8 @@ import re
 import secrets
 from collections.abc import Iterable
 
+import structlog
+
 HEADER = b"x-request-id"
 _SANE = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 
@@ -34,6 +36,11 @@ _names = _Names()
 
 def request_id(given: bytes | None = None) -> bytes:
     return given if given is not None and _SANE.fullmatch(given) else _names.next()
+
+
+def current_request_id() -> str:
+    """Returns the id of the request that this task answers, as the log has it."""
+    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
 
 
 def request_id_in(headers: Iterable[tuple[bytes, bytes]]) -> bytes:

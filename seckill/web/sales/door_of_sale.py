@@ -69,5 +69,5 @@ def _check(door: Door, settings: Settings) -> None:
         raise invalid("pass", "cannot be check: SECKILL_CHECK_URL and SECKILL_CHECK_SECRET are not set")
     if door.line.draws and door.audience.early:
         raise invalid(
-            "audience.early", f"means nothing with order {door.line.order}: nobody is served before it begins"
+            "audience.early", f"means nothing with order {door.line.order}: no one is served before the sale begins"
         )

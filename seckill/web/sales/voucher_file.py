@@ -25,7 +25,9 @@ async def portions(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[tuple[int
             continue
         found += 1
         if found > CODES_MAX:
-            raise BadLine(number, f"is more than the {CODES_MAX} codes that an upload may have: upload the rest apart")
+            raise BadLine(
+                number, f"is more than the {CODES_MAX} codes that an upload may have: upload the rest separately"
+            )
         portion.append((number, code))
         if len(portion) == PORTION:
             yield portion

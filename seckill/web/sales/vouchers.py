@@ -26,7 +26,7 @@ from seckill.web.sales.voucher_file import portions
 from seckill.web.schemas import Voucher, rfc3339_or_none
 
 _REFUSED = {
-    RedeemOutcome.NOT_GIVEN: ("voucher_not_given", "Nobody has this code: it is still in the pool."),
+    RedeemOutcome.NOT_GIVEN: ("voucher_not_given", "No buyer has this code: it is still in the pool."),
     RedeemOutcome.REDEEMED: ("voucher_redeemed", "This code has been redeemed before."),
     RedeemOutcome.VOID: ("voucher_void", "This code is void: its order was refunded."),
 }

@@ -67,7 +67,7 @@ class Shop:
         await write(self.ledger, "UPDATE orders SET expires_ms = 1 WHERE state = 'unpaid'")
         assert await self.release_desk.expire() == 1
         if relayed:
-            await self.release_desk.relay()
+            await self.release_desk.pass_on()
         await self.node.refresh()
 
     async def send(self, body: bytes, header: str | None) -> httpx2.Response:
@@ -101,7 +101,7 @@ class Shop:
     async def check(self) -> None:
         """Money = orders, and the gate agrees with the ledger about every unit."""
         await check_money(self.ledger)
-        await self.release_desk.relay()
+        await self.release_desk.pass_on()
         for sale in await self.ledger.sales():
             tally = await self.ledger.tally(sale.round.id)
             view = await self.engine.gate.inspect(sale.round.ref)

@@ -144,7 +144,7 @@ async def test_money_of_which_no_notice_came_is_found_and_goes_back(desk: Desk) 
     [session] = desk.side.sessions.values()
     session |= {"status": "complete", "payment_status": "paid"}
     await desk.act(order_id, "cancel")
-    await desk.release_desk.relay()
+    await desk.release_desk.pass_on()
     await desk.node.refresh()
     assert (await desk.node.buy({"id": (await desk.show(order_id))["sale_id"]}, "bob")).status_code == 202
     assert await desk.call_off() == 1

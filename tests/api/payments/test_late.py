@@ -322,7 +322,7 @@ async def test_who_waits_is_told_of_the_refund(shop: Shop) -> None:
     waiting = asyncio.create_task(shop.node.http.get(url, headers=buyer("ann")))
     await asyncio.wait([waiting], timeout=0.2)
     await shop.notify(order_id)
-    await shop.release_desk.relay()
+    await shop.release_desk.pass_on()
     await shop.node.api.context.orders.look_up_waiting()
     assert (await waiting).json()["state"] == "refunded"
     listening.cancel()

@@ -42,7 +42,7 @@ async def paid_order(shop: Shop, sale: Reply, user: str = "ann", **body: Any) ->
 
 
 async def custody(shop: Shop, sale: Reply) -> Reply:
-    await shop.release_desk.relay()
+    await shop.release_desk.pass_on()
     found: Reply = (await shop.node.http.get(f"/v1/sales/{sale['id']}/custody", headers=OPERATOR)).json()
     places = ("available", "queued", "unpaid", "paid", "kept", "returning", "dead")
     assert found["total"] == sum(found[place] for place in places)
@@ -296,10 +296,10 @@ async def test_a_provider_that_says_no_for_good_is_an_alarm_and_is_shown(shop: S
 async def test_a_unit_of_a_round_that_is_retired_does_not_come_back_to_the_gate(shop: Shop) -> None:
     sale = await shop.node.create(units=2)
     order_id = await paid_order(shop, sale)
-    await shop.release_desk.relay()
+    await shop.release_desk.pass_on()
     await write(shop.ledger, "UPDATE rounds SET retired_ms = 1")
     assert (await refund(shop, order_id)).json()["state"] == "refunded"
-    await shop.release_desk.relay()
+    await shop.release_desk.pass_on()
     assert await shop.ledger.outbox(10) == []
     (found,) = await shop.ledger.sales()
     view = await shop.engine.gate.inspect(found.round.ref)
@@ -339,5 +339,5 @@ async def test_the_audit_finds_everything_in_order(settings: Settings, engine: E
     for _ in range(2):
         report = await auditor.read(full=True)
         assert report.findings == []
-        await shop.release_desk.relay()
+        await shop.release_desk.pass_on()
     await node.http.aclose()

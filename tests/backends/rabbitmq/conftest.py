@@ -72,7 +72,7 @@ class Post:
     redis_url: str
     topology: Topology
     link: Link
-    outbox: StreamRelaySource
+    source: StreamRelaySource
     courier: RabbitCourier
     delays: RabbitDelays
     transports: list[RabbitTransport]
@@ -83,7 +83,7 @@ class Post:
         ledger: Any = Lanes()
         alarms: Any = self.alarms
         return Relay(
-            self.outbox,
+            self.source,
             self.courier,
             ledger,
             alarms,
@@ -148,7 +148,7 @@ async def _open_post(rabbit: RabbitServer, redis_url: str) -> AsyncIterator[Post
     yield made
     for transport in made.transports:
         await transport.close()
-    await made.outbox.close()
+    await made.source.close()
     await made.courier.close()
     await made.delays.close()
     channel = await link.channel()

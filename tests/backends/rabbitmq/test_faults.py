@@ -14,7 +14,7 @@ from tests.backends.rabbitmq.conftest import LANES, Post, admit, numbers_of, rea
 from tests.patience import PATIENCE_S
 
 
-async def until_relayed(relay: Relay, count: int) -> None:
+async def until_passed_on(relay: Relay, count: int) -> None:
     """Does what the relay's loop does, without its waits."""
     done = 0
     async with asyncio.timeout(PATIENCE_S):
@@ -60,7 +60,7 @@ async def test_a_broker_that_is_killed_loses_nothing_and_stops_nobody_else(gate:
         await late.publish_states({"unpaid": [int(numbers[0])]})
     assert await late.backlog(LANES) == 10
     post.server.start()
-    await until_relayed(relay, 5)
+    await until_passed_on(relay, 5)
     await late.close()
     assert await patiently(worker, 10) == sorted(numbers)
 
@@ -80,7 +80,7 @@ async def test_a_deleted_queue_is_made_again_and_what_it_held_is_published_again
         await relay.take_over()
     assert post.alarms.raised == ["the broker refuses orders; they wait in the streams"], "once for an outage"
     assert await relay.look_for_losses()
-    await until_relayed(relay, 5)
+    await until_passed_on(relay, 5)
     assert await patiently(worker, 5) == sorted(numbers)
     await admit(gate, 1, "later")
     await relay.relay(wait_s=0)  # taken: the next refusal would be another outage
@@ -142,7 +142,7 @@ async def test_a_broker_short_of_memory_takes_nothing_and_workers_go_on(
         assert await other.read(10, 1) == [], "the acknowledgements got through, or they would come again"
     finally:
         post.server.control("set_vm_memory_high_watermark", "0.4")
-    await until_relayed(relay, 2)
+    await until_passed_on(relay, 2)
     assert await patiently(other, 2) == sorted(numbers[3:])
 
 

@@ -112,7 +112,7 @@ async def test_a_lost_confirm_makes_a_copy_and_one_settling_ends_both(gate: Redi
     await dying.prepare()
     await worker.prepare(LANES)
     (number,) = await admit(gate, 1)
-    entries = await post.outbox.read(10, 0)
+    entries = await post.source.read(10, 0)
     assert await post.courier.post(entries) == entries  # and here it dies
     assert await relay.take_over() == 1
     (delivery,) = await read(worker, 1)
@@ -265,7 +265,7 @@ async def test_orders_in_flight_survive_a_change_of_the_setting(gate: RedisGate,
     await before.settle(taken[:2])
     numbers += await admit(gate, 3, "late")
     if first == "broker":
-        await post.outbox.read(10, 0)  # and the relay dies with the late ones in hand
+        await post.source.read(10, 0)  # and the relay dies with the late ones in hand
         await before.close()
     await after.prepare(LANES)
     if first == "streams":

@@ -90,7 +90,7 @@ async def test_an_order_has_its_items_price_and_unit(ledger: SqlLedger) -> None:
 async def test_no_more_of_an_item_is_sold_than_there_is(ledger: SqlLedger) -> None:
     sale, small, large = await announced(ledger)
     await ledger.record([admission(sale.round, 1, quantity=2, item=small)])
-    with pytest.raises(LedgerRefused, match="has not 1 units left"):
+    with pytest.raises(LedgerRefused, match="does not have 1 units left"):
         await ledger.record([admission(sale.round, 2, item=large), admission(sale.round, 3, item=small)])
     assert await sold_of(ledger, sale.round.id) == {small: 2, large: 0}, "nothing of the batch was written"
     assert len(await rows(ledger, select(orders))) == 1

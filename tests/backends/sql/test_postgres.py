@@ -13,6 +13,7 @@ from seckill.backends.sql.database import ErrorMeaning
 from seckill.backends.sql.migration import migrate
 from seckill.backends.sql.transactions import LedgerCollided, edge
 from seckill.errors import LedgerRefused, LedgerUnavailable, StartError
+from seckill.lab.servers.proxy import Proxy, Trouble
 from tests.backends.sql.looking import counts, rows, write
 from tests.backends.sql.making import admission, draft
 from tests.backends.sql.test_races import try_to_record
@@ -195,24 +196,11 @@ async def test_a_connection_that_breaks_at_work(ledger: SqlLedger) -> None:
 async def without_goodbyes(server: PostgresServer) -> AsyncIterator[str]:
     """An address at which everything that the server says arrives, but not that it has hung up."""
     there = make_url(server.url("postgres"))
-
-    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65536):
-            writer.write(data)
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        of_server, to_server = await asyncio.open_connection(there.host, there.port)
-        answers = asyncio.create_task(pass_on(of_server, writer))
-        with contextlib.suppress(ConnectionError):
-            await pass_on(reader, to_server)
-        answers.cancel()
-        to_server.close()
-        writer.close()
-
-    relay = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with relay:
-        port = relay.sockets[0].getsockname()[1]
-        yield there.set(host="127.0.0.1", port=port).render_as_string(hide_password=False)
+    assert there.host is not None
+    assert there.port is not None
+    async with Proxy((there.host, there.port)) as proxy:
+        proxy.set_trouble(Trouble.NO_GOODBYE)
+        yield there.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
 
 
 async def test_a_connection_that_the_server_ends_while_it_is_made(

@@ -126,7 +126,7 @@ async def test_a_killed_writer_holds_up_nobody_and_leaves_nothing_half_done(
     async with writing_process(path, sale.id, 0, 0) as process:
         assert await said(process) == "writing"
         assert is_locked(path)
-        with pytest.raises(LedgerUnavailable, match="somebody else has been writing"):
+        with pytest.raises(LedgerUnavailable, match="another process has been writing"):
             await hasty.record([admission(sale.round, 2)])
         assert await ledger.sale(sale.id) == sale, "reading goes on"
         process.send_signal(how)

@@ -106,6 +106,23 @@ async def test_an_answer_that_is_not_http() -> None:
         assert taken.is_set()
 
 
+async def test_a_receiver_that_redirects_has_not_taken_it(people: Receiver) -> None:
+    """A client that follows gets a page to sign in, says that all is well, and the alarm is gone."""
+    answers = [302, 200]
+
+    async def answer(_: Received) -> int:
+        return answers.pop(0)
+
+    async with Receiver().running() as elsewhere:
+        people.answer, people.reply_headers = answer, f"Location: {elsewhere.url()}\r\n"
+        tells = Alarm(people.url())
+        await tells.raise_("something is wrong", {})
+        await tells.drain(PATIENCE_S)
+        assert [each["alarm"] for each in told(people)] == ["something is wrong"]
+        assert len(people.got) == 2
+        assert elsewhere.connections == 0
+
+
 async def test_an_answer_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte by byte, each in time: only a limit on the whole ends it, and the next try finds a better receiver."""
     monkeypatch.setattr(delivery, "TIMEOUT_S", 0.5)

@@ -31,5 +31,5 @@ async def test_the_last_of_two_changes_of_an_order_is_told() -> None:
     """They may go out in any order of states, so only one may be there."""
     paid, refunded = OrderState.PAID, OrderState.REFUNDED
     world = World((3, refunded), (4, paid), (4, refunded), (5, paid))
-    assert await ReleaseDesk(cast(Any, None), cast(Any, world), cast(Any, world)).relay() == 4
+    assert await ReleaseDesk(cast(Any, None), cast(Any, world), cast(Any, world)).pass_on() == 4
     assert world.told == [{refunded: [3, 4], paid: [5]}]

@@ -47,11 +47,11 @@ async def test_an_order_that_ends_while_the_books_are_read_is_no_leak(
             while not await desk.expire():
                 pass
 
-        async def expire_and_relay() -> None:
+        async def expire_and_pass_on() -> None:
             await expire()
-            await desk.relay()
+            await desk.pass_on()
 
-        steps: tuple[Step, ...] = (expire_and_relay,) if at_once else (expire, desk.relay)
+        steps: tuple[Step, ...] = (expire_and_pass_on,) if at_once else (expire, desk.pass_on)
         evidence = Evidence()
         closing = Closing(settings, Meanwhile(auditor, *steps), evidence, lambda: 0.0)  # type: ignore[arg-type]
         try:

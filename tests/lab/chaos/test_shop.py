@@ -51,7 +51,7 @@ async def live(node: Node) -> Demanded:
         assert response.status_code == 200, response.text
     while not await desk.expire():
         pass
-    await desk.relay()
+    await desk.pass_on()
     ends = {"ann": "paid", "bob": "cancelled", "cy": "paid", "dan": "expired"}
     return {ids[user]: ("order.created", f"order.{end}") for user, end in ends.items()}
 

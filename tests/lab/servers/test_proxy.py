@@ -87,3 +87,26 @@ async def test_the_answer_to_one_request_is_lost(proxy: Proxy, silent: bool) -> 
     again = await asyncio.open_connection("127.0.0.1", proxy.port)
     assert await ask(again, b"COMMIT") == b"COMMIT", "one only"
     again[1].close()
+
+
+@pytest.mark.parametrize("trouble", [None, Trouble.NO_GOODBYE])
+async def test_a_goodbye_arrives_unless_it_is_hidden(trouble: Trouble | None) -> None:
+    async def answer_and_hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"Not " + await reader.read(100))
+        writer.close()
+
+    server = await asyncio.start_server(answer_and_hang_up, "127.0.0.1", 0)
+    async with server, Proxy(server.sockets[0].getsockname()[:2]) as proxy:
+        proxy.set_trouble(trouble)
+        streams = await asyncio.open_connection("127.0.0.1", proxy.port)
+        assert await ask(streams, b"now") == b"Not now"
+        if trouble is None:
+            await until_broken(streams)
+        else:
+            for _ in range(3):  # also once the proxy has noticed that no one listens any more
+                with pytest.raises(TimeoutError):
+                    await ask(streams, b"hello?", within_s=0.1)
+            streams[1].close()
+            async with asyncio.timeout(PATIENCE_S):
+                while proxy.connections:
+                    await asyncio.sleep(0.01)

@@ -21,7 +21,7 @@ async def test_it_says_whether_and_where_to() -> None:
         assert "password" not in on.says
         assert on.advice == ["A problem."]
     gone = await examine_tracing(Settings(), Tracing(endpoint=f"http://{where}"))
-    assert "Nobody answers" in gone.advice[-1]
+    assert "Nothing answers" in gone.advice[-1]
     assert not (off.mend + on.mend + gone.mend)
 
 

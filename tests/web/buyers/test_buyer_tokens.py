@@ -277,7 +277,7 @@ def test_users_that_are_accepted(user: str) -> None:
     ],
 )
 def test_users_that_are_refused(user: object, reason: str) -> None:
-    """S6: never two limits for one person, and the maker of the tokens learns what is wrong with them."""
+    """One person never has two limits, and the maker of the tokens is told what is wrong with them (S6)."""
     told = refused(shared(), signed(sub=user) if user is not None else signed({"exp": NOW + 60, "sub": None}))
     assert reason in told
 

@@ -11,7 +11,7 @@ const EVERY_MS = 5_000;
 // Every order is compared, and a gate may have to be rebuilt.
 const WITHIN_MS = 10 * 60_000;
 
-/** `available` is false where nothing can be audited, and null while nobody knows. */
+/** `available` is false where nothing can be audited, and null until that is known. */
 export function useAudit() {
   const [audit, problem] = usePolled("/v1/admin/audit", EVERY_MS);
   const available = problem?.code === "not_available" ? false : audit === null && problem === null ? null : true;
@@ -132,7 +132,7 @@ function Invariant({ one, sales }) {
   </tr>`;
 }
 
-/** Whom it is about, and what is wrong: with the way to each of them. */
+/** What is wrong, and links to the sale, order and buyer that it is about. */
 function Finding({ finding: { says, round, sale_id: sale, order_id: order, user }, sales }) {
   const known = (sales ?? []).find((one) => one.id === sale);
   const place = known && (known.repeat ? `${known.title}, ${t("round_id", { round })}` : known.title);

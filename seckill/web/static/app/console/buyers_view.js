@@ -32,7 +32,7 @@ function asSale(values, sale, now) {
   };
 }
 
-/** Drawn when somebody wants to see it: no picture of a half-typed address is asked for before. */
+/** Drawn only when it is opened, so that no picture is fetched from a half-typed address. */
 export function BuyersView(parts) {
   const [open, setOpen] = useState(false);
   return html`<details class="advanced" onToggle=${(event) => setOpen(event.currentTarget.open)}>

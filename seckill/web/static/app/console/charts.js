@@ -38,7 +38,7 @@ export function wholeOf(sale) {
 /** `range` and `onRange`: which time is shown; others may point at a moment, too. */
 export function Charts({ sale, samples, marks, soldOutAt, withLine, range, onRange }) {
   const { shown, stepS, loaded } = useHistory(sale.id, range, samples);
-  // Empty ones say nothing; but those that were there stay, so that whoever has looked too close can go back in them.
+  // Empty charts say nothing and are left out. Once drawn they stay, so that one can go back after zooming in too far.
   const drawn = useRef(false);
   drawn.current ||= shown.length > 0;
   const span = () => {
@@ -152,7 +152,7 @@ function Chart({ name, colour, unit, samples, range, marks, onRange, onBack }) {
     };
   }, [language]);
   useEffect(() => {
-    if (plot.current?.select.width > 0) return; // somebody is choosing a time: nothing moves under their hand
+    if (plot.current?.select.width > 0) return; // a time is being chosen: nothing may move under the hand
     plot.current?.setData(data(samples, name));
   }, [samples, range, marks]);
   const at = hovered === null ? samples.findLast((sample) => sample[name] != null) : samples[hovered];

@@ -57,7 +57,7 @@ function App() {
     <//>`;
 }
 
-/** Where operators can sign in with a provider, that comes first, and a key is for whoever has one. */
+/** Where operators can sign in with a provider, this button comes before the field for a key. */
 function ProviderButton() {
   if (provider() === "") return null;
   return html`<p class="with-provider">
@@ -86,7 +86,7 @@ function KeyForm({ why = "" }) {
   </form>`;
 }
 
-// An address that somebody has typed may be badly escaped. Then it is what they have typed.
+// An address that was typed by hand may be badly escaped. Then it is taken as it was typed.
 const decoded = (text) => {
   try {
     return decodeURIComponent(text);
@@ -129,7 +129,7 @@ const ORDER = ["open", "sold_out", "paused", "scheduled", "draft", "ended"];
 /** What comes next first, and of what has begun or is over the latest. */
 const byTime = (one, other) => (one.state === "scheduled" ? 1 : -1) * (Date.parse(one.begins_at) - Date.parse(other.begins_at));
 
-/** Who is signed in, asked again until somebody answers. */
+/** Asks who is signed in, again and again until there is an answer. */
 function useOperator() {
   useRepeated(async () => {
     if (currentOperator() !== null || isKeyDenied()) return 1_000;

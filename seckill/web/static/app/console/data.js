@@ -1,4 +1,4 @@
-// What the console knows of the running system, each second anew.
+// What the console knows of the running system, read every second.
 
 import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { useRepeated } from "../ui.js";

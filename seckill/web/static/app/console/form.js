@@ -397,7 +397,7 @@ function keyOf(sent, content) {
   return sent.current.key;
 }
 
-/** What hardly anybody needs; open where something in it is wrong. */
+/** Fields that are rarely needed; open while something in them is wrong. */
 function Folded({ title, hint = "", open, children }) {
   const element = useRef();
   useEffect(() => {

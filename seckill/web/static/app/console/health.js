@@ -6,10 +6,10 @@ import { html } from "../ui.js";
 const LATE_MS = 2_000;
 const TOO_LATE_MS = 10_000;
 
-/** A second or two is nothing; more, and whoever has got one waits for the order. */
+/** A second or two is normal. With more, buyers who got a unit wait for their orders. */
 export const toneOf = (lagMs = 0) => (lagMs >= TOO_LATE_MS ? "red" : lagMs >= LATE_MS ? "amber" : "plain");
 
-/** Of all sales, or of one. Red where nobody else does that work, or buyers wait long for the order that they have got. */
+/** Troubles of all sales, or of one. Red if no other process does that work, or if buyers wait long for the orders that they got. */
 export function troubles(live, saleId = null) {
   const nodes = live?.nodes ?? [];
   const works = new Set(nodes.filter((node) => node.state === "ok").map((node) => node.role));

@@ -62,7 +62,7 @@ export function itemsBody(items, currency, sale) {
   return changed.length > 0 ? { items: changed } : {};
 }
 
-/** `onChange` gets all rows anew. */
+/** `onChange` gets all rows as they are then. */
 export function ItemRows({ items, isNew, wrong, onChange }) {
   const names = isNew ? FIELDS : CHANGEABLE;
   const change = (place, name, value) => onChange(items.map((item, other) => (other === place ? { ...item, [name]: value } : item)));

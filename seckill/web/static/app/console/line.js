@@ -48,7 +48,7 @@ function useLine(sale, { shown, many, buyer }) {
   return [found, problem, () => setAgain((times) => times + 1)];
 }
 
-/** Nobody waits up to the turn, so what is before it need not be looked through. */
+/** No one waits at a place up to the turn, so those places need not be read. */
 function after(shown, turn, many) {
   const before = { turn: SERVED_SHOWN, waiting: 0, served: many }[shown] ?? turn;
   return Math.max(0, turn - before);

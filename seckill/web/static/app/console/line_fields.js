@@ -20,7 +20,7 @@ export function checkLine(values) {
   return isLined(values) && !fits ? { serve_per_s: t("wrong_whole", { least: 1, most: count(PACE_MAX) }) } : {};
 }
 
-/** What differs from a sale in which whoever presses first gets a unit, as the API wants it. */
+/** The fields, as the API wants them, in which this sale differs from one without a line. */
 export function lineBody(values) {
   if (!isLined(values)) return {};
   const draws = values.order !== "press";

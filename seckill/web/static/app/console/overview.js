@@ -100,7 +100,7 @@ const shownRate = (rate) => (rate > 0 && rate < 10 ? rate.toFixed(1) : count(Mat
 
 function Row({ sale, standing, rate, now }) {
   const sold = standing?.sold_units;
-  const paid = standing?.paid_units == null ? null : Math.min(standing.paid_units, sold); // null: nobody has counted
+  const paid = standing?.paid_units == null ? null : Math.min(standing.paid_units, sold); // null: not counted
   const share = (units) => ({ width: `${units === undefined || sale.units === 0 ? 0 : (100 * units) / sale.units}%` });
   return html`<tr data-sale=${sale.id}>
     <th scope="row"><a href=${`#/sales/${sale.id}`}>${sale.title}</a>

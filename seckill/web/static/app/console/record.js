@@ -9,7 +9,7 @@ import { ask, told } from "./session.js";
 
 const PATH = "/v1/admin/record";
 const PAGE = 50;
-const AT_ONCE = 5; // more facts than these are shown to whoever wants to see them
+const AT_ONCE = 5; // more facts than these are shown on demand
 
 const queryOf = (saleId, who, limit) => {
   const query = new URLSearchParams({ limit });

@@ -1,4 +1,4 @@
-// Money that goes back: what the provider was asked for, and what somebody has to do by hand.
+// Refunds: those that the provider was asked for, and those that people have to make by hand.
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { nowMs } from "../clock.js";

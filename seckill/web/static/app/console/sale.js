@@ -39,7 +39,7 @@ export function SaleView({ sale, isNew, live, samples, verdict, onChanged }) {
   const entries = useMemo(() => (happened === null ? null : gathered(happened.entries)), [happened]);
   const marks = useMemo(() => entries?.map(({ at, kind }) => ({ atS: Date.parse(at) / 1000, kind })) ?? NONE, [entries]);
   const charts = useRef();
-  // Of what nobody has pressed for there is nothing to draw or to count: what was set up is there instead.
+  // Before the first press there is nothing to draw or count, so the set-up is shown instead.
   const nothingYet = ["scheduled", "draft"].includes(stateOf(sale)) && (summary?.conversion.presses ?? 0) === 0 && (summary?.conversion.orders ?? 0) === 0;
   const showMoment = (atS) => {
     setRange(around(atS));

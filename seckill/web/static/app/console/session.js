@@ -1,5 +1,5 @@
-// The admin key, for this tab only, or the session of somebody who has signed in with a provider, and asking the API with
-// it. A session is in a cookie that no script can read: here it is only known that there is one.
+// The admin key, for this tab only, or the session of an operator who has signed in with a provider, and requests to the
+// API with it. A session is in a cookie that no script can read, so all that is known here is that there is one.
 
 import { Offline, Refused, base, call, meta } from "../api.js";
 import { t } from "../i18n.js";
@@ -16,7 +16,7 @@ const RANKS = ["viewer", "operator", "admin"];
 
 export const currentKey = () => sessionStorage.getItem(KEY);
 
-/** Whether somebody has signed in with a provider, and has no key. */
+/** Whether the operator has signed in with a provider, and not with a key. */
 export const hasSession = () => currentKey() === SESSION;
 
 const proof = (key) => (key === SESSION ? { session: true } : { token: key });
@@ -62,7 +62,7 @@ export const currentOperator = () => operator;
 /** Whether there is any use in offering what needs this role. The server decides. */
 export const may = (role) => operator !== null && RANKS.indexOf(operator.role) >= RANKS.indexOf(role);
 
-/** After the page was loaded anew, with a key that is still there. Throws what `ask` throws. */
+/** Signs in again after the page was reloaded, with a key that is still there. Throws what `ask` throws. */
 export async function recall() {
   operator = await ask("GET", "/v1/admin/me");
   tell();

@@ -1,4 +1,4 @@
-// What was set up for a sale that nobody has bought in yet, and the address for buyers.
+// What was set up for a sale in which no one has bought yet, and the address for buyers.
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { base } from "../api.js";

@@ -8,7 +8,7 @@ const percent = (share) => (share === null ? "–" : new Intl.NumberFormat(htmlL
 
 const LONG_AMOUNT = 13; // characters: set smaller, beside the next figure
 
-/** `inLine`: units go to those in its line, so nobody gets one by pressing. */
+/** `inLine`: units go to those in its line, so pressing gets no unit. */
 export function Summary({ summary, over, repeats, inLine, now }) {
   if (summary === null) return null;
   const { conversion } = summary;

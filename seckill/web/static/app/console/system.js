@@ -1,5 +1,4 @@
-// What everything runs on: the processes, each second anew, and the servers and settings, which are asked when somebody
-// looks.
+// What everything runs on: the processes, read every second, and the servers and settings, read while the page is open.
 
 import { base, meta } from "../facts.js";
 import { count, counted, currentLanguage, t, time } from "../i18n.js";
