@@ -38,7 +38,7 @@ def only(request: Request, known: Sequence[str]) -> None:
         if name not in known:
             there_are = f"there are {', '.join(known)}" if known else "there are none"
             raise invalid(name[:64], f"is no parameter of this address; {there_are}")
-        if given.count(name) > 1 and name not in MANY:
+        if name not in MANY and given.count(name) > 1:
             raise invalid(name, "is given twice")
 
 
