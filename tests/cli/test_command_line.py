@@ -400,7 +400,21 @@ def test_a_time_without_an_offset_is_in_the_time_zone(
             'Invalid value for --begins: "tomorrow" is not a time; write it like 2026-11-20T10:00:00+08:00.',
         ),
         (["sale", "pause", "SALE"], "There is no admin key: set SECKILL_ADMIN_KEY"),
-        (["sale", "list", "--url", "ftp://there"], "ftp://there is not an address of the API"),
+        *(
+            (["sale", "list", "--url", address], f"{address} is not an address of the API: use http://… or https://….")
+            for address in (
+                "ftp://there",
+                "http://there:99999",
+                "http://there:port",
+                "http://there:0",
+                "http://[::1",
+                "http://the..re",
+                f"http://{'there' * 20}",
+                "http://there/漢",
+            )
+        ),
+        (["verify-draw", "http://[::1/sales/x"], "http://[::1/sales/x is not an address"),
+        (["verify-draw", "http://there/sales/漢"], "http://there/sales/漢 is not an address"),
         (
             ["sale", "list", "--url", "http://127.0.0.1:1"],
             "The API at http://127.0.0.1:1 does not answer (Connection refused): start it, or give --url.",
