@@ -1,7 +1,7 @@
 """Parameters that several addresses read from their path, query or headers in the same way."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 
 from starlette.requests import Request
 
@@ -68,7 +68,8 @@ def instant(request: Request, name: str) -> int | None:
         found = datetime.fromisoformat(text)
     except ValueError:
         found = None
-    if found is None or found.tzinfo is None:
+    # In UTC, an instant of the first or the last year may be of a year that there is not.
+    if found is None or found.tzinfo is None or not MINYEAR < found.year < MAXYEAR:
         raise invalid(name, "must be a time with its offset, such as 2026-11-20T10:00:00+08:00")
     return to_ms(found)
 
