@@ -65,6 +65,7 @@ def carry_out(command: Callable[[], object], failed: int, *, debug: bool) -> NoR
     # and half a second at the end of the process. `run` enables it for what runs for long.
     gc.disable()
     atexit.register(gc.freeze)
+    _have_outputs()
     lean_imports()
     try:
         if spec := os.environ.get(VARIABLE):
@@ -72,7 +73,7 @@ def carry_out(command: Callable[[], object], failed: int, *, debug: bool) -> NoR
 
             arm(spec, NAMES)
         with explained():
-            command()
+            _to_the_last_line(command)
     except CycloptsError as error:
         _complain(" ".join(str(error).split()))
         code = EXIT_USAGE
@@ -84,6 +85,9 @@ def carry_out(command: Callable[[], object], failed: int, *, debug: bool) -> NoR
         code = failed
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
+    except BrokenPipeError:  # the reader of the output wants no more of it, as `head` does, and needs no sentence
+        _drop_output()
+        code = failed
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -95,6 +99,39 @@ def carry_out(command: Callable[[], object], failed: int, *, debug: bool) -> NoR
     finally:
         gc.enable()
     sys.exit(code)
+
+
+def _have_outputs() -> None:
+    """A process that was started without an output, as some service managers do, writes to nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 (for as long as the process runs)
+
+
+def _to_the_last_line(command: Callable[[], object]) -> None:
+    """Runs the command and writes what it has printed. Otherwise Python would write it after everything else, when it
+    is too late to say that it cannot be written."""
+    try:
+        command()
+    except SystemExit:
+        _flush()
+        raise
+    _flush()
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _drop_output()
+        raise SeckillError(f"The output cannot be written ({error.strerror}).") from error
+
+
+def _drop_output() -> None:
+    """So that Python does not try again at the end of the process to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(*sentences: str) -> None:

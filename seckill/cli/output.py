@@ -14,8 +14,14 @@ from rich.table import Table
 _WIDTH_ELSEWHERE = 240
 
 
+class _Output(Console):
+    def on_broken_pipe(self) -> None:
+        """Leaves it to the command line to end the command: here its exit code would say that something is broken."""
+        raise
+
+
 def console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
+    return _Output(width=None if sys.stdout.isatty() else _WIDTH_ELSEWHERE, highlight=False)
 
 
 def table(*columns: str) -> Table:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httptools
 
@@ -66,14 +66,11 @@ class HttpTransport:
 
     def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
         self.url = url.rstrip("/")
-        address = urlsplit(self.url)
-        if address.scheme not in ("http", "https") or not address.hostname:
-            raise ClientError(f"{self.url} is not an address of the API: use http://… or https://….")
+        address, self._host = _read(self.url)
         secure = address.scheme == "https"
-        self._host = address.hostname
         self._port = address.port or (443 if secure else 80)
         self._tls = (tls or ssl.create_default_context()) if secure else None
-        self._host_header = address.netloc.rpartition("@")[2]
+        self._host_header = address.netloc.rpartition("@")[2].encode("idna").decode()
         self._prefix = address.path
         self._idle: list[_Connection] = []
 
@@ -130,6 +127,20 @@ class HttpTransport:
         headers = {"Host": self._host_header, "Content-Length": str(len(message.body)), **message.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         return f"{message.method} {self._prefix}{message.path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + message.body
+
+
+def _read(url: str) -> tuple[SplitResult, str]:
+    """Returns the address in its parts, and its host as it is looked up. Raises ClientError."""
+    try:
+        address = urlsplit(url)
+        host = (address.hostname or "").encode("idna").decode()
+        address.path.encode("ascii")
+        is_address = address.scheme in ("http", "https") and host != "" and address.port != 0
+    except ValueError:  # the brackets, the port or a name cannot be
+        is_address = False
+    if not is_address:
+        raise ClientError(f"{url} is not an address of the API: use http://… or https://….")
+    return address, host
 
 
 def _noticed(sending: "asyncio.Future[None]") -> None:

@@ -166,6 +166,12 @@ class SaleCache:
         """Whether the sales known here are at most a moment behind the ledger: a window may have been moved."""
         return self._sales_read_s is not None and self._monotonic() - self._sales_read_s < SALES_FRESH_S
 
+    async def look_first(self) -> None:
+        """Reads the sales if this process has never read them: it must not say that there are none. Raises
+        LedgerError."""
+        if self._sales_read_s is None:
+            await self.look_again()
+
     def public_id(self, sale: Sale) -> str:
         return self._public_ids[sale.id]
 

@@ -184,6 +184,8 @@ async def test_history_in_the_api_and_for_a_spreadsheet(node: Node) -> None:
         ({"step": "0"}, "step"),
         ({"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, "to"),
         ({"since": "2020-01-01T00:00:00Z"}, "since"),
+        ({"from": "9999-12-31T23:00:00-14:00"}, "from"),  # in UTC, it is a year that no calendar has
+        ({"to": "0001-01-01T00:00:00+14:00"}, "to"),
     ):
         refused = await node.http.get(f"/v1/admin/sales/{sale['id']}/history", params=query, headers=OPERATOR)
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)

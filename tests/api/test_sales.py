@@ -12,6 +12,7 @@ from seckill.backends.redis.gate import RedisGate
 from seckill.bootstrap.engine import Engine
 from seckill.engine.rounds.opening import bring_to_gate
 from seckill.engine.sale_cache import SaleCache
+from seckill.errors import LedgerUnavailable
 from seckill.settings import Settings
 from seckill.web.app import Api
 from seckill.web.sales import sales as web_sales
@@ -44,6 +45,34 @@ async def test_another_node_knows_a_sale_at_once(node: Node, settings: Settings,
     sale = await node.create()
     assert (await other.http.get(f"/v1/sales/{sale['id']}")).status_code == 200
     assert (await other.buy(sale, "ann")).status_code == 202
+    await other.http.aclose()
+
+
+async def test_a_node_that_has_just_started_does_not_say_that_there_are_no_sales(
+    node: Node, settings: Settings, engine: Engine
+) -> None:
+    """It takes requests before it has looked for the first time. Caches on the way would keep that for seconds."""
+    sale = await node.create(title="Only this one")
+    for path, headers in (("/v1/sales", {}), ("/v1/sales", OPERATOR), ("/", {}), ("/v1/admin/overview", OPERATOR)):
+        other = await make_node_with_gate(settings, engine, engine.gate)
+        assert sale["id"] in (await other.http.get(path, headers=headers)).text, path
+        await other.http.aclose()
+
+
+async def test_a_node_that_cannot_read_the_sales_does_not_say_that_there_are_none(
+    node: Node, settings: Settings, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: Any, **__: Any) -> Any:
+        raise LedgerUnavailable("away")
+
+    await node.create()
+    monkeypatch.setattr(type(engine.ledger), "sales", away)
+    other = await make_node_with_gate(settings, engine, engine.gate)
+    assert (await other.http.get("/v1/sales")).status_code == 503
+    assert (await other.http.get("/v1/sales", headers=OPERATOR)).status_code == 503
+    page = await other.http.get("/")
+    assert page.status_code == 200
+    assert page.text == (await other.http.get("/orders")).text, "the script asks again"
     await other.http.aclose()
 
 

@@ -2,13 +2,16 @@
 
 import http.server
 import json
+import os
 import re
+import shlex
 import sqlite3
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from msgspec.structs import fields
@@ -397,7 +400,21 @@ def test_a_time_without_an_offset_is_in_the_time_zone(
             'Invalid value for --begins: "tomorrow" is not a time; write it like 2026-11-20T10:00:00+08:00.',
         ),
         (["sale", "pause", "SALE"], "There is no admin key: set SECKILL_ADMIN_KEY"),
-        (["sale", "list", "--url", "ftp://there"], "ftp://there is not an address of the API"),
+        *(
+            (["sale", "list", "--url", address], f"{address} is not an address of the API: use http://… or https://….")
+            for address in (
+                "ftp://there",
+                "http://there:99999",
+                "http://there:port",
+                "http://there:0",
+                "http://[::1",
+                "http://the..re",
+                f"http://{'there' * 20}",
+                "http://there/漢",
+            )
+        ),
+        (["verify-draw", "http://[::1/sales/x"], "http://[::1/sales/x is not an address"),
+        (["verify-draw", "http://there/sales/漢"], "http://there/sales/漢 is not an address"),
         (
             ["sale", "list", "--url", "http://127.0.0.1:1"],
             "The API at http://127.0.0.1:1 does not answer (Connection refused): start it, or give --url.",
@@ -412,6 +429,39 @@ def test_what_is_wrong_is_one_sentence(
     assert said.out == ""
     assert said.err.startswith(f"seckill: {sentence}")
     assert said.err.count("\n") == 1
+
+
+def run_with_output(stdout: int | IO[bytes], *arguments: str) -> tuple[int, str]:
+    own = {"SECKILL_JWT_SECRET": KEY * 3, "SECKILL_ADMIN_KEY": KEY, "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, "-m", "seckill", *arguments]
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=os.environ | own, check=False)
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("command", ["token buyer ann", "sale list --url {url}", "sale list --json --url {url}"])
+def test_a_reader_that_has_seen_enough_is_no_surprise(command: str, api: tuple[str, type[Recorder]]) -> None:
+    """As in `seckill … | head -1`, whether the command notices on the way or when it is done."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        assert run_with_output(pipe, *command.format(url=api[0]).split()) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+def test_an_output_that_cannot_be_written_is_said() -> None:
+    with Path("/dev/full").open("wb") as full:
+        code, said = run_with_output(full, "token", "buyer", "ann")
+    assert (code, said) == (1, "seckill: The output cannot be written (No space left on device).\n")
+
+
+def test_a_command_without_an_output_does_what_it_has_to() -> None:
+    code, said = run_with_output(subprocess.DEVNULL, "token", "buyer", "ann")
+    assert (code, said) == (0, "")
+    closed = f"exec {shlex.quote(sys.executable)} -m seckill token buyer ann >&-"
+    done = subprocess.run(
+        closed, shell=True, stderr=subprocess.PIPE, env=os.environ | {"SECKILL_JWT_SECRET": KEY * 3}, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_looking_at_sales_needs_no_key_and_an_operator_sees_more_with_it(

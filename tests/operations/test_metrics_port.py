@@ -97,6 +97,23 @@ def test_clients_beyond_the_places_are_turned_away_and_the_others_are_answered(m
         until_answered(port)
 
 
+def test_a_client_that_gets_no_thread_gives_its_place_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may give no threads for a while. Its probes are answered as soon as there are some again."""
+    monkeypatch.setattr("seckill.operations.metrics_port.CLIENTS_MAX", 2)
+    port = free_port()
+    with metrics_port(Settings(metrics_port=port), Vitals("api")):
+        with monkeypatch.context() as scarce:
+            scarce.setattr(threading.Thread, "start", no_thread)
+            for _ in range(3):
+                with pytest.raises((ConnectionError, http.client.HTTPException)):
+                    get(port, "/metrics")
+        until_answered(port)
+
+
+def no_thread(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
 def until_answered(port: int) -> None:
     deadline_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline_s:

@@ -10,6 +10,7 @@ import pytest
 import redis.asyncio
 from prometheus_client import REGISTRY
 
+from seckill.backends.disk_space import disk_space
 from seckill.backends.redis.server_space import memory_space
 from seckill.backends.sql.ledger import SqlLedger
 from seckill.bootstrap.engine import open_engine
@@ -153,6 +154,15 @@ async def test_real_stores_tell_what_they_have(
     assert any(
         f"The disk of the database is nearly full (500.0 MB of 100.0 GB free for {folder})" in line for line in said
     )
+
+
+async def test_a_disk_that_does_not_say_how_large_it_is_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As file systems that are programs (FUSE) do. The step would fail, and the memory would not be looked at."""
+    assert await disk_space(tmp_path) is not None
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, 0))
+    assert await disk_space(tmp_path) is None
 
 
 async def test_a_server_on_another_machine_tells_nothing_of_its_disk(ledger: SqlLedger, ledger_url: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 import msgspec
 from cyclopts import Parameter
@@ -175,7 +175,7 @@ def _from_file(path: Path) -> Draw:
 
 
 def _from_url(address: str, round_: str | None) -> Draw:
-    parts = urlsplit(address)
+    parts = _parts(address)
     found = _SALE.match(parts.path)
     if found is None:
         raise SeckillError(f"{address} is not the address of a sale: it ends in /sales/ and the sale's id.")
@@ -196,6 +196,16 @@ def _from_url(address: str, round_: str | None) -> Draw:
     return _drawn(document, entries)
 
 
+def _parts(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # its brackets cannot be
+        parts = None
+    if parts is None or not f"{parts.path}{parts.query}".isascii():
+        raise SeckillError(f"{address} is not an address: its characters are those of RFC 3986.")
+    return parts
+
+
 def _pages(client: Client, path: str, round_: str | None) -> Iterator[list[str]]:
     after: int | None = 0
     while after is not None:
@@ -214,7 +224,7 @@ def _asked_beacon(draw: Draw) -> str:
     if draw.source is None:
         raise SeckillError("This draw does not say where its beacon comes from, so there is no source to ask.")
     number = due_number(draw.source, draw.listed_ms)
-    parts = urlsplit(draw.source.url.replace("{round}", str(number)))
+    parts = _parts(draw.source.url.replace("{round}", str(number)))
     try:
         with Client(f"{parts.scheme}://{parts.netloc}", repeat_for_s=REPEAT_FOR_S) as client:
             path = f"{parts.path}?{parts.query}" if parts.query else parts.path

@@ -258,6 +258,7 @@ def _alarm(ctx: Context, alarm: KeptAlarm) -> schemas.AlarmView:
 
 async def show_overview(request: Request) -> Response:
     ctx = context(request)
+    await ctx.sale_cache.look_first()
     sales, _ = listed_sales(ctx, request.query_params.get("before"), hidden_too=True)
     standings = await ctx.back.summaries.standings(sales)
     alarms = await ctx.back.alarms.newest(AlarmFilter(on=True), ALARMS_MAX)

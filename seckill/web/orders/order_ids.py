@@ -21,11 +21,11 @@ class OrderIds:
         """Called before the waiting clients get these answers."""
         numbers = [answer.holdings[0].number for answer in answers if answer.outcome is _ADMITTED]
         if numbers:
-            self._second, self._lane = numbers[0].seconds, numbers[0].lane
             common = int(numbers[0]) - numbers[0].counter
             counters = [number.counter for number in numbers]
             ids = self._public_ids.encode_all([common | counter for counter in counters])
             self._prepared = dict(zip(counters, ids, strict=True))
+            self._second, self._lane = numbers[0].seconds, numbers[0].lane
 
     def of(self, number: OrderNumber) -> str:
         prepared = self._prepared.get(number.counter)

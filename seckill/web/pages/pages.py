@@ -163,6 +163,10 @@ class Pages:
 
     async def list_of_sales(self, request: Request) -> Response:
         ctx = context(request)
+        try:
+            await ctx.sale_cache.look_first()
+        except LedgerError:
+            return await self.buyer(request)  # the script says so, and asks again
         sales = sale_list(ctx, None)
         page = self._list_page(prefix_in(request.scope), sales.many, sales.going)
         return page.answer(request, f"public, max-age={FIRST_VIEW_MAX_AGE_S}", self._headers)

@@ -1,7 +1,7 @@
 """Parameters that several addresses read from their path, query or headers in the same way."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 
 from starlette.requests import Request
 
@@ -38,7 +38,7 @@ def only(request: Request, known: Sequence[str]) -> None:
         if name not in known:
             there_are = f"there are {', '.join(known)}" if known else "there are none"
             raise invalid(name[:64], f"is no parameter of this address; {there_are}")
-        if given.count(name) > 1 and name not in MANY:
+        if name not in MANY and given.count(name) > 1:
             raise invalid(name, "is given twice")
 
 
@@ -68,7 +68,8 @@ def instant(request: Request, name: str) -> int | None:
         found = datetime.fromisoformat(text)
     except ValueError:
         found = None
-    if found is None or found.tzinfo is None:
+    # In UTC, an instant of the first or the last year may be of a year that there is not.
+    if found is None or found.tzinfo is None or not MINYEAR < found.year < MAXYEAR:
         raise invalid(name, "must be a time with its offset, such as 2026-11-20T10:00:00+08:00")
     return to_ms(found)
 

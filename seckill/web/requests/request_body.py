@@ -50,17 +50,25 @@ def _given_twice(body: bytes) -> str | None:
     found: list[str] = []
 
     def look(pairs: list[tuple[str, object]]) -> None:
-        names = [name for name, _ in pairs]
-        found.extend(name for name in names if names.count(name) > 1)
+        names = set[str]()
+        for name, _ in pairs:
+            if name in names:
+                found.append(name)
+            names.add(name)
 
     with contextlib.suppress(ValueError, RecursionError):  # a body that is not JSON is refused as such
         json.loads(body, object_pairs_hook=look)
     return found[0] if found else None
 
 
+# One that nobody closes goes on to the end of the body. If it had to be closed, each of its quotation marks would be
+# tried as the beginning of another, which takes seconds for a body that is all quotation marks.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+
+
 def _depth(body: bytes) -> int:
     depth = deepest = 0
-    for bracket in re.findall(rb"[\[{\]}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", body)):
+    for bracket in re.findall(rb"[\[{\]}]", _STRING.sub(b"", body)):
         depth += 1 if bracket in b"[{" else -1
         deepest = max(deepest, depth)
     return deepest

@@ -138,6 +138,7 @@ def _left(ctx: Context, sale: domain.Sale) -> int | None:
 
 async def list_sales(request: Request) -> Response:
     ctx = context(request)
+    await ctx.sale_cache.look_first()
     if not await ctx.operators.is_operator(request):
         return sale_list(ctx, request.query_params.get("before")).answer.response(request, MAX_AGE_S, VARY)
     only(request, ("before",))

@@ -1,5 +1,8 @@
 """People are told which field is wrong, and why."""
 
+import subprocess
+import sys
+
 import msgspec
 import pytest
 
@@ -7,6 +10,7 @@ from seckill.web.line.line_schemas import LinePatch
 from seckill.web.problems import HttpProblem
 from seckill.web.requests.request_body import decode
 from seckill.web.schemas import NewSale
+from tests.patience import PATIENCE_S
 
 decoder = msgspec.json.Decoder(NewSale)
 GOOD = b'"title":"x","begins_at":"2026-01-01T00:00:00Z","ends_at":"2027-01-01T00:00:00Z"'
@@ -53,3 +57,34 @@ def test_sentences_about_a_line() -> None:
         with pytest.raises(HttpProblem) as refused:
             decode(b"{" + body + b"}", msgspec.json.Decoder(LinePatch))
         assert refused.value.extra["errors"] == [{"field": field, "message": sentence}]
+
+
+@pytest.mark.parametrize("body", [b'{"a": "' + b"[" * 100, b'{"a": "\\\n' + b"[" * 100 + b'"}'])
+def test_what_is_in_a_string_is_no_nesting_even_if_nobody_closes_it(body: bytes) -> None:
+    with pytest.raises(HttpProblem) as refused:
+        decode(body, msgspec.json.Decoder(dict))
+    assert refused.value.detail == "The body is not valid JSON."
+
+
+# A whole body of what is slowest to look through. Larger than any that is read, so that it would take longer than
+# anybody waits if the work grew with the square of the length.
+HARD = {
+    "quotation marks": b"[" * 33 + b'"' + b'\\"' * (1 << 20),
+    "names": b'{"m":{' + b",".join(b'"%x":1' % i for i in range(1 << 18)) + b"}}",
+}
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_the_work_grows_with_the_length_of_the_body_and_not_with_its_square(kind: str) -> None:
+    """An API process does nothing else meanwhile: one buyer could keep all others waiting."""
+    program = f"""
+import msgspec
+from seckill.web.problems import HttpProblem
+from seckill.web.requests.request_body import decode
+from tests.web.requests.test_request_body import HARD
+try:
+    decode(HARD[{kind!r}], msgspec.json.Decoder(dict))
+except HttpProblem as refused:
+    assert refused.status == 400
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE_S)
