@@ -22,6 +22,9 @@ async def sold_out(stack: Stack, title: str) -> dict[str, Any]:
     return sale
 
 
+TOPS = "(elements) => [...new Set(elements.map((element) => Math.round(element.getBoundingClientRect().top)))]"
+
+
 async def chart_of(page: Page, name: str) -> str:
     return await page.locator(f"[data-chart={name}] .value").inner_text()
 
@@ -36,6 +39,8 @@ async def test_all_sales_at_a_glance_found_by_words_and_keys(visit: Visit, stack
     await expect(page.locator("[data-group=stopped]")).to_contain_text("Sold out, paused")  # no one can buy in it now
     await expect(row.locator("[data-cell=sold]")).to_contain_text("1 of 2 paid")
     await expect(row.locator("[data-cell=revenue]")).to_have_text("CN¥12.50")
+    await page.set_viewport_size({"width": 1200, "height": 900})
+    assert len(await page.locator(".overview-find .pill").evaluate_all(TOPS)) == 1, "the groups are in one line"
     await page.keyboard.press("/")
     await page.keyboard.type("amphora")
     await expect(page.locator("[data-sale]")).to_have_count(2)
@@ -146,4 +151,10 @@ async def test_what_was_wrong_in_the_form_is_not_said_when_it_is_mended(visit: V
     await form.locator("summary", has_text="Preview").click()
     await expect(form.locator(".buyers-view")).to_contain_text("Ewer of brass")
     await expect(form.locator(".buyers-view")).to_contain_text("KWD")
+    pressed = form.locator(".buyers-view .button")
+    await expect(pressed).to_contain_text("Starts at")
+    await expect(pressed).to_be_disabled()
+    await form.locator("[name=begins_at]").fill("2020-01-01T10:00:00")
+    await expect(pressed).to_contain_text("Buy now")
+    await expect(pressed).to_be_enabled()
     assert await serious(page) == []

@@ -1,5 +1,6 @@
 """Texts that stand beside each other on a page do not contradict each other, and one is not called many."""
 
+import re
 from typing import Any
 
 import pytest
@@ -127,6 +128,10 @@ async def test_chinese_is_set_as_chinese_is(visit: Visit, stack: Stack) -> None:
     await page.locator("[data-action=buy]:enabled").click()
     await page.locator("[data-action=cancel]").click()
     await expect(page.locator("dialog[open]")).to_contain_text("可能被别人抢走。取消后至少要等 5 分钟才能")
+    daily = await stack.create_sale(title="砂锅", units=1, begins_at=in_s(7200), ends_at=in_s(9000), repeat="daily")
+    console = await visit.console(locale="zh-CN")
+    await console.goto(f"{stack.url}/console#/sales/{daily['id']}")
+    await expect(console.locator(".rounds .facts").first).to_have_text(re.compile(r"^1 天 \d 小时后$"))
     gone = await stack.create_sale(title="摩卡壶", units=1, waiting_list=True)
     await buy(stack, gone, "rival")
     await page.goto(f"{stack.url}/sales/{gone['id']}")

@@ -113,7 +113,6 @@ export const FIGURE_STRINGS = {
   decimals_none: ["no decimals", "没有小数"],
   buyers_view: ["Preview", "预览"],
   preview_buy: ["Buy", "立即抢购"],
-  preview_not_yet: ["Not started yet", "尚未开始"],
 
   area_system: ["System", "系统"],
   system_read: ["servers checked at {time}", "{time} 检查了服务器"],

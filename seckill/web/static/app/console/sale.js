@@ -48,7 +48,7 @@ export function SaleView({ sale, isNew, live, samples, verdict, onChanged }) {
   return html`<div class="view">
     <header class="view-head">
       <div>
-        <h1>${sale.title}</h1>
+        <h1 dir="auto">${sale.title}</h1>
         <p class="facts">
           <${Chip} state=${stateOf(sale)} label=${t(`sale_${stateOf(sale)}`)} /> ${sale.published ? "" : `${t("hidden")} · `}${hasSeveralPrices(sale) ? t("from_price", { price: money(sale.price_cents, sale.currency) }) : money(sale.price_cents, sale.currency)} ·
           ${" "}${stock(sale)} ·${sale.lanes > 1 ? ` ${t("lanes_of_sale", { lanes: count(sale.lanes) })} ·` : ""}
