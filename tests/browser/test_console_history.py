@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 from playwright.async_api import Page, expect
 
-from tests.browser.visiting import PHONE, Visit, ask, buy, buyer, in_s, operator, serious
+from tests.browser.visiting import PHONE, Visit, ask, buy, buyer, in_s, operator, orders_of, serious
 from tests.e2e.stack import Stack
 from tests.patience import PATIENCE_S
 
@@ -99,6 +99,11 @@ async def test_what_happened_is_there_when_the_page_is_opened_later(visit: Visit
         await page.get_by_role("button", name="Download as CSV").click()
     content = (await (await saved.value).path()).read_text()
     assert content.startswith("at,round,available,accepted_units")
+    await expect(summary.locator("[data-fact=sold_out] dt")).to_have_text("Sold out")
+    (order,) = await orders_of(stack, "Carafe-bob")
+    await ask(stack, "POST", f"/v1/orders/{order['order_id']}/cancel", buyer(stack, "Carafe-bob"))
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/resume", operator(stack))
+    await expect(summary.locator("[data-fact=sold_out] dt")).to_have_text("First sold out")  # one is on sale again
     assert await serious(page) == []
 
 

@@ -9,13 +9,15 @@ from playwright.async_api import Route, expect
 from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator, until_all_say
 from tests.e2e.stack import Stack
 
-# Notes every moment in which a refusal stands above a button that can be pressed.
+# Notes every moment in which a refusal stands above a button that can be pressed, or Sold out below In stock.
 WATCHED = """
     window.contradictions = [];
     new MutationObserver(() => {
         const refusal = document.querySelector("[data-refusal]");
         const button = document.querySelector("[data-action=buy]:enabled");
         if (refusal && button) window.contradictions.push(`${refusal.innerText} / ${button.innerText}`);
+        const isGone = refusal?.dataset.refusal === "sold_out";
+        if (isGone && document.querySelector(".left")?.checkVisibility()) window.contradictions.push("in stock");
     }).observe(document.body, {attributes: true, characterData: true, childList: true, subtree: true});
 """
 
@@ -41,6 +43,7 @@ async def test_sold_out_never_stands_above_a_live_button(visit: Visit, stack: St
     page = await visit.sale_page(sale, "una")
     button = page.locator("[data-action=buy]")
     await expect(button).to_be_enabled()
+    await expect(page.locator(".left")).to_have_text("In stock")
     await page.evaluate(WATCHED)
     cache = Cache(await ask(stack, "GET", f"/v1/sales/{sale['id']}", {}))
     await page.route(f"{stack.url}/v1/sales/{sale['id']}", cache)

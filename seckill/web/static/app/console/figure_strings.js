@@ -90,6 +90,7 @@ export const FIGURE_STRINGS = {
   summary_no_money: ["nothing yet", "暂无"],
   summary_sell_through: ["Sell-through", "售出率"],
   summary_sold_out: ["Sold out", "售罄"],
+  summary_first_sold_out: ["First sold out", "首次售罄"],
   summary_not_sold_out: ["not yet", "尚未"],
   summary_never_sold_out: ["no", "未售罄"],
   summary_never_money: ["none", "无"],
