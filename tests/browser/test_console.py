@@ -178,6 +178,14 @@ async def test_many_sales_leave_what_stands_below_them_in_sight(visit: Visit, st
     hidden = "(list) => list.scrollHeight - list.clientHeight"
     assert await page.locator("nav:has(.sale-list)").evaluate(hidden) > 0
     assert await page.locator("aside").evaluate(hidden) == 0
+    chosen = page.locator(".sale-list li a").first
+    await chosen.click()
+    chosen = page.locator(".sale-list [aria-current=page]")
+    await expect(chosen).to_be_in_viewport()
+    sale_id = str(await chosen.get_attribute("href")).rpartition("/")[2]
+    await ask(stack, "POST", f"/v1/sales/{sale_id}/close", operator(stack))
+    await expect(page.locator(".sale-list li").first.locator("[aria-current=page]")).to_have_count(0)
+    await expect(chosen).to_be_in_viewport()
 
 
 async def test_on_a_phone_the_content_begins_high_up_and_no_state_is_cut(visit: Visit, stack: Stack) -> None:
@@ -245,7 +253,14 @@ async def test_the_custody_bar_follows_every_unit(visit: Visit, stack: Stack) ->
     await units(page, available=8, unpaid=1, paid=1, returning=0)
     assert await page.locator(".bar .segment").count() == 3
     await expect(page.locator(".view > .stats")).to_contain_text("Accepted units3")
+    await expect(page.locator("[data-stat=p99] dt")).to_have_text("System p99 (10 s)")
     await expect(page.locator("section", has_text="Newest orders").locator("tbody tr")).to_have_count(3)
+    await page.set_viewport_size({"width": 1200, "height": 900})
+    tops = await page.locator(".legend dd:first-of-type").evaluate_all(
+        "(elements) => elements.map((element) => Math.round(element.getBoundingClientRect().top))"
+    )
+    assert len(tops) == 7
+    assert len(set(tops)) == 1, "all places in one row, and the numbers on one line"
     await expect(page.locator("canvas")).to_have_count(7)
     await expect(page.locator(".verdict")).to_contain_text("Audit passed")
 
@@ -296,7 +311,7 @@ async def test_the_history_of_an_order_by_its_buyer_and_by_its_id(visit: Visit, 
         await expect(history.nth(0)).to_contain_text("Admitted by the gate")
         await expect(history.nth(1)).to_contain_text("Written to the ledger")
         await expect(history.nth(2)).to_contain_text("Cancelled by the buyer")
-        await expect(page.locator(".found")).to_contain_text("Clock")
+        await expect(page.locator(".found > .facts")).to_contain_text("Clock · hilda · CN¥")
     await page.locator("[name=what]").fill("<b>nobody</b>")
     await page.get_by_role("button", name="Find").click()
     await expect(page.get_by_role("status")).to_contain_text("Nothing found for “<b>nobody</b>”")
@@ -321,6 +336,10 @@ async def test_late_money_is_told_in_the_history_and_among_the_refunds(visit: Vi
     await page.locator(".areas").get_by_text("Refunds").click()
     row = page.locator("tbody tr", has_text="late-money")
     await expect(row).to_contain_text("no units were left")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    for place, name in ((3, "Payment"), (4, "Reason")):  # there is no head of the table
+        cell = row.locator(f"td:nth-child({place})")
+        assert name in await cell.evaluate("(element) => getComputedStyle(element, '::before').content")
     async with asyncio.timeout(PATIENCE_S):  # the keeper asks the provider, and the sandbox gives everything back
         while not (await ask(stack, "GET", "/v1/admin/refunds", operator(stack)))["refunds"][0]["done_at"]:
             await asyncio.sleep(0.05)

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 from playwright.async_api import Page, expect
 
-from tests.browser.visiting import PHONE, Visit, ask, buy, buyer, in_s, operator, serious
+from tests.browser.visiting import PHONE, Visit, ask, buy, buyer, in_s, operator, orders_of, serious
 from tests.e2e.stack import Stack
 from tests.patience import PATIENCE_S
 
@@ -22,6 +22,9 @@ async def sold_out(stack: Stack, title: str) -> dict[str, Any]:
     return sale
 
 
+TOPS = "(elements) => [...new Set(elements.map((element) => Math.round(element.getBoundingClientRect().top)))]"
+
+
 async def chart_of(page: Page, name: str) -> str:
     return await page.locator(f"[data-chart={name}] .value").inner_text()
 
@@ -36,6 +39,8 @@ async def test_all_sales_at_a_glance_found_by_words_and_keys(visit: Visit, stack
     await expect(page.locator("[data-group=stopped]")).to_contain_text("Sold out, paused")  # no one can buy in it now
     await expect(row.locator("[data-cell=sold]")).to_contain_text("1 of 2 paid")
     await expect(row.locator("[data-cell=revenue]")).to_have_text("CN¥12.50")
+    await page.set_viewport_size({"width": 1200, "height": 900})
+    assert len(await page.locator(".overview-find .pill").evaluate_all(TOPS)) == 1, "the groups are in one line"
     await page.keyboard.press("/")
     await page.keyboard.type("amphora")
     await expect(page.locator("[data-sale]")).to_have_count(2)
@@ -94,6 +99,11 @@ async def test_what_happened_is_there_when_the_page_is_opened_later(visit: Visit
         await page.get_by_role("button", name="Download as CSV").click()
     content = (await (await saved.value).path()).read_text()
     assert content.startswith("at,round,available,accepted_units")
+    await expect(summary.locator("[data-fact=sold_out] dt")).to_have_text("Sold out")
+    (order,) = await orders_of(stack, "Carafe-bob")
+    await ask(stack, "POST", f"/v1/orders/{order['order_id']}/cancel", buyer(stack, "Carafe-bob"))
+    await ask(stack, "POST", f"/v1/sales/{sale['id']}/resume", operator(stack))
+    await expect(summary.locator("[data-fact=sold_out] dt")).to_have_text("First sold out")  # one is on sale again
     assert await serious(page) == []
 
 
@@ -146,4 +156,10 @@ async def test_what_was_wrong_in_the_form_is_not_said_when_it_is_mended(visit: V
     await form.locator("summary", has_text="Preview").click()
     await expect(form.locator(".buyers-view")).to_contain_text("Ewer of brass")
     await expect(form.locator(".buyers-view")).to_contain_text("KWD")
+    pressed = form.locator(".buyers-view .button")
+    await expect(pressed).to_contain_text("Starts at")
+    await expect(pressed).to_be_disabled()
+    await form.locator("[name=begins_at]").fill("2020-01-01T10:00:00")
+    await expect(pressed).to_contain_text("Buy now")
+    await expect(pressed).to_be_enabled()
     assert await serious(page) == []

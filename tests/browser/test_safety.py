@@ -18,6 +18,13 @@ from tests.browser.visiting import (
 from tests.e2e.stack import Stack
 
 # The areas of the console, and what is there when one is.
+LINES_OF = """(element, words) => {
+    const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
+    const range = document.createRange();
+    range.setStart(text, text.data.indexOf(words));
+    range.setEnd(text, text.data.indexOf(words) + words.length);
+    return range.getClientRects().length;
+}"""
 AREAS = (("audit", ".view-head [data-verdict]"), ("refunds", ".empty, tbody tr"), ("orders", ".search"))
 # A phone whose clock is a year ahead: no token is good any more, if one believes it.
 FAST_CLOCK = "{ const now = Date.now; Date.now = () => now() + 31_536_000_000; }"
@@ -240,10 +247,29 @@ async def test_buttons_of_the_quantity_stay_where_they_are(visit: Visit, stack: 
     page = await visit.sale_page(sale, "many", viewport=PHONE)
     more = page.get_by_label("One more")
     await expect(more).to_be_enabled()
+    await expect(page.locator(".left")).to_be_visible()  # it comes with news of the sale, and takes a line
     before = await more.bounding_box()
     await more.click()
     await expect(page.locator(".quantity .sum")).to_have_text("2 × CN¥1,999 =\u00a0CN¥3,998")
     assert await more.bounding_box() == before
+
+
+@pytest.mark.parametrize(("locale", "words"), [("en-GB", "Buy now"), ("zh-CN", "立即抢购"), ("ja-JP", "今すぐ購入")])
+async def test_neither_words_nor_amounts_are_broken(visit: Visit, stack: Stack, locale: str, words: str) -> None:
+    sale = await stack.create_sale(units=9, limit_per_buyer=2, price_cents=999_999_999_999)
+    page = await visit.sale_page(sale, "dear", viewport={"width": 320, "height": 640}, locale=locale)
+    button = page.locator("[data-action=buy]")
+    await expect(button).to_be_enabled()
+    more = page.locator(".quantity .button").last
+    await expect(page.locator(".left")).to_be_visible()
+    before = await more.bounding_box()
+    await more.click()
+    total = page.locator(".quantity .sum")
+    await expect(total).to_contain_text("19,999,999,999.98")
+    assert await more.bounding_box() == before, "it stays under the finger"
+    assert await button.evaluate(LINES_OF, words) == 1
+    for amount in ("9,999,999,999.99", "19,999,999,999.98"):
+        assert await total.evaluate(LINES_OF, amount) == 1
 
 
 async def test_a_receipt_of_a_long_title_and_price_keeps_within_a_small_phone(visit: Visit, stack: Stack) -> None:

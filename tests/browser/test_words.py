@@ -1,5 +1,6 @@
 """Texts that stand beside each other on a page do not contradict each other, and one is not called many."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,13 +9,15 @@ from playwright.async_api import Route, expect
 from tests.browser.visiting import Visit, ask, buy, buyer, in_s, operator, until_all_say
 from tests.e2e.stack import Stack
 
-# Notes every moment in which a refusal stands above a button that can be pressed.
+# Notes every moment in which a refusal stands above a button that can be pressed, or Sold out below In stock.
 WATCHED = """
     window.contradictions = [];
     new MutationObserver(() => {
         const refusal = document.querySelector("[data-refusal]");
         const button = document.querySelector("[data-action=buy]:enabled");
         if (refusal && button) window.contradictions.push(`${refusal.innerText} / ${button.innerText}`);
+        const isGone = refusal?.dataset.refusal === "sold_out";
+        if (isGone && document.querySelector(".left")?.checkVisibility()) window.contradictions.push("in stock");
     }).observe(document.body, {attributes: true, characterData: true, childList: true, subtree: true});
 """
 
@@ -40,6 +43,7 @@ async def test_sold_out_never_stands_above_a_live_button(visit: Visit, stack: St
     page = await visit.sale_page(sale, "una")
     button = page.locator("[data-action=buy]")
     await expect(button).to_be_enabled()
+    await expect(page.locator(".left")).to_have_text("In stock")
     await page.evaluate(WATCHED)
     cache = Cache(await ask(stack, "GET", f"/v1/sales/{sale['id']}", {}))
     await page.route(f"{stack.url}/v1/sales/{sale['id']}", cache)
@@ -127,6 +131,10 @@ async def test_chinese_is_set_as_chinese_is(visit: Visit, stack: Stack) -> None:
     await page.locator("[data-action=buy]:enabled").click()
     await page.locator("[data-action=cancel]").click()
     await expect(page.locator("dialog[open]")).to_contain_text("可能被别人抢走。取消后至少要等 5 分钟才能")
+    daily = await stack.create_sale(title="砂锅", units=1, begins_at=in_s(7200), ends_at=in_s(9000), repeat="daily")
+    console = await visit.console(locale="zh-CN")
+    await console.goto(f"{stack.url}/console#/sales/{daily['id']}")
+    await expect(console.locator(".rounds .facts").first).to_have_text(re.compile(r"^1 天 \d 小时后$"))
     gone = await stack.create_sale(title="摩卡壶", units=1, waiting_list=True)
     await buy(stack, gone, "rival")
     await page.goto(f"{stack.url}/sales/{gone['id']}")

@@ -1,5 +1,6 @@
 """The documents at /help: built from docs/ without a warning, complete, and loading nothing from elsewhere."""
 
+import json
 import os
 import re
 import shutil
@@ -110,6 +111,10 @@ async def test_the_site_is_built_and_its_links_lead_somewhere(client: httpx2.Asy
     assert len(asked) > 2 * len(names)
     for path in sorted(asked):
         assert (await client.get(unquote(path))).status_code == 200, path
+    index = json.loads((tmp_path / "site/search/search_index.json").read_text(encoding="utf-8"))
+    texts = [entry["text"] for entry in index["docs"] if entry["location"].startswith("zh-CN/")]
+    found = {word for text in texts for word in re.split(index["config"]["separator"], text)}
+    assert {"候补", "抽签", "退款"} <= found, "Chinese is cut into words that readers look for"
     rows = re.findall(r"/help/operations.html#(if-[a-z-]+)", (ROOT / "deploy/prometheus/rules.yml").read_text())
     page = await client.get("/help/operations.html")
     assert len(rows) > 20

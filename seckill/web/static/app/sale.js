@@ -484,8 +484,8 @@ function BuyButton({ sale, state, now, me, quantity, onBuy, onSignIn, known, ite
 function Quantity({ most, value, unitCents, currency, onChange }) {
   return html`<div class="quantity" role="group" aria-label=${t("quantity")}>
     ${value > 1 ? "" : html`<span class="label" aria-hidden="true">${t("quantity")}</span>`}<span class="sum" aria-live="polite">${value > 1 ? sum(value, unitCents, currency) : ""}</span>
-    <button type="button" class="button quiet" aria-label=${t("fewer")} disabled=${value <= 1} onClick=${() => onChange(value - 1)}>−</button>
+    <span class="stepper"><button type="button" class="button quiet" aria-label=${t("fewer")} disabled=${value <= 1} onClick=${() => onChange(value - 1)}>−</button>
     <output>${value}</output>
-    <button type="button" class="button quiet" aria-label=${t("more")} disabled=${value >= most} onClick=${() => onChange(value + 1)}>+</button>
+    <button type="button" class="button quiet" aria-label=${t("more")} disabled=${value >= most} onClick=${() => onChange(value + 1)}>+</button></span>
   </div>`;
 }

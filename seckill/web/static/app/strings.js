@@ -196,7 +196,7 @@ export const STRINGS = {
   stat_persisted_units: ["Persisted units", "已落库件数"],
   stat_backlog: ["Backlog", "积压"],
   stat_lag: ["Lag", "延迟"],
-  stat_p99: ["p99 of the whole system (10 s)", "全系统应答 p99（10 秒）"],
+  stat_p99: ["System p99 (10 s)", "全系统 p99（10 秒）"],
   milliseconds: ["{ms} ms", "{ms} 毫秒"],
   chart_accepted: ["Accepted", "受理"],
   chart_persisted: ["Persisted", "落库"],

@@ -195,9 +195,9 @@ var E,On,Ls,ie,Tt,Ze,In,Ve,An,Ct,Dt,Us,Ae=Symbol.for("pv"),Qe={},et=[],Fs=/^m(i|
     ${!o&&Q()&&!(t==="sold_out"&&m===0)&&c`<button type="button" class="link" onClick=${a}>${l(t==="sold_out"?"sign_in_for_returns":"sign_in_ahead")}</button>`}
   </div>`}function Sa({most:e,value:t,unitCents:n,currency:o,onChange:r}){return c`<div class="quantity" role="group" aria-label=${l("quantity")}>
     ${t>1?"":c`<span class="label" aria-hidden="true">${l("quantity")}</span>`}<span class="sum" aria-live="polite">${t>1?yn(t,n,o):""}</span>
-    <button type="button" class="button quiet" aria-label=${l("fewer")} disabled=${t<=1} onClick=${()=>r(t-1)}>−</button>
+    <span class="stepper"><button type="button" class="button quiet" aria-label=${l("fewer")} disabled=${t<=1} onClick=${()=>r(t-1)}>−</button>
     <output>${t}</output>
-    <button type="button" class="button quiet" aria-label=${l("more")} disabled=${t>=e} onClick=${()=>r(t+1)}>+</button>
+    <button type="button" class="button quiet" aria-label=${l("more")} disabled=${t>=e} onClick=${()=>r(t+1)}>+</button></span>
   </div>`}var Ta=Te(()=>de("story",{useState:h,backoffMs:P,call:S,count:te,exactTime:Be,nowMs:F,sentences:V,spoken:dt,t:l,html:c,useRepeated:G})),Da=rt();io();function Ca(){So();let[e,t]=h(Le()),[n,o]=h(!1),[r,s]=h(null),[a,i]=h(""),d=()=>{t(Le()),o(!1)},p=async u=>{i(""),s(null);try{u!==null&&s(await so(u))}catch(f){i(f.status===401?"link_refused":"link_untried")}d()};k(()=>{let u=()=>p(rt());return addEventListener("hashchange",u),p(Da??rt()),()=>removeEventListener("hashchange",u)},[]);let _=()=>C("demo")==="on"?o(!0):ao(),$=()=>{ro(),d()},m={me:e,onSignIn:_,onSignedOut:$};return c`<${Mo} />
     <header class="top">
       <a class="shop" href=${`${D}/`}>${C("shop")}</a>

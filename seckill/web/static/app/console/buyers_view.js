@@ -2,7 +2,7 @@
 
 import { useState } from "../../vendor/preact/hooks.mjs";
 import { minorUnits } from "../currencies.js";
-import { count, period, stock, t } from "../i18n.js";
+import { count, money, period, roundTime, stock, t } from "../i18n.js";
 import { Gallery, Details, Price } from "../goods.js";
 import { html } from "../ui.js";
 
@@ -40,6 +40,13 @@ export function BuyersView(parts) {
   </details>`;
 }
 
+/** What theirs will say. */
+function buttonOf({ state, begins_at: at, price_cents: cents, currency }, now) {
+  if (state === "scheduled") return t("begins_at", { time: roundTime(Date.parse(at), now) });
+  if (!Number.isFinite(cents)) return t("preview_buy");
+  return t(cents > 0 ? "buy" : "buy_free", { price: money(cents, currency) });
+}
+
 function View({ values, sale, now }) {
   const shown = asSale(values, sale, now);
   return html`<div class="buyers-view" inert>
@@ -50,7 +57,7 @@ function View({ values, sale, now }) {
       <p class="facts">${stock(shown)}</p>
       <p class="facts">${period(shown, now)}</p>
       ${shown.items && html`<ul class="codes-of">${shown.items.map((item) => html`<li key=${item.item_id} class="chip">${item.title} · ${count(item.units)}</li>`)}</ul>`}
-      <span class="button primary">${t(shown.state === "scheduled" ? "preview_not_yet" : "preview_buy")}</span>
+      <button type="button" class="button primary" disabled=${shown.state === "scheduled"}>${buttonOf(shown, now)}</button>
     </div>
     <${Details} sale=${shown} />
   </div>`;

@@ -167,7 +167,8 @@ function Desk() {
   useEffect(() => scrollTo(0, 0), [address.area, address.area === "sales" ? address.id : ""]);
   const closeByKey = (event) => event.key === "Escape" && setListed(false);
   const current = useRef(null);
-  useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [sale?.id]);
+  // Also where it has gone to another place: one that is sold out stands below those that are on.
+  useEffect(() => current.current?.scrollIntoView({ block: "nearest" }), [sale?.id, sorted.indexOf(sale)]);
   const created = (made) => {
     setMade(made.id);
     location.replace(`#/sales/${made.id}`);
@@ -187,7 +188,7 @@ function Desk() {
             (one) => html`<li key=${one.id}>
               <a href=${`#/sales/${one.id}`} ref=${one.id === sale?.id ? current : undefined} aria-current=${one.id === sale?.id && address.area === "sales" ? "page" : "false"}>
                 <span class="dot" data-state=${stateOf(one)} aria-hidden="true"></span>
-                <span class="sale-title">${one.title}</span>
+                <span class="sale-title" dir="auto">${one.title}</span>
                 <span class="facts">${t(`sale_${stateOf(one)}`)}${left[one.id] != null ? ` · ${t("left", { units: count(left[one.id]) })}` : ""}</span>
               </a>
             </li>`,

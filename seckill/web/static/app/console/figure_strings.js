@@ -90,6 +90,7 @@ export const FIGURE_STRINGS = {
   summary_no_money: ["nothing yet", "暂无"],
   summary_sell_through: ["Sell-through", "售出率"],
   summary_sold_out: ["Sold out", "售罄"],
+  summary_first_sold_out: ["First sold out", "首次售罄"],
   summary_not_sold_out: ["not yet", "尚未"],
   summary_never_sold_out: ["no", "未售罄"],
   summary_never_money: ["none", "无"],
@@ -113,7 +114,6 @@ export const FIGURE_STRINGS = {
   decimals_none: ["no decimals", "没有小数"],
   buyers_view: ["Preview", "预览"],
   preview_buy: ["Buy", "立即抢购"],
-  preview_not_yet: ["Not started yet", "尚未开始"],
 
   area_system: ["System", "系统"],
   system_read: ["servers checked at {time}", "{time} 检查了服务器"],

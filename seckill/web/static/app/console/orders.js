@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
 import { dateTime, money, readable, t } from "../i18n.js";
+import { sumOf } from "../receipt.js";
 import { Chip, html } from "../ui.js";
 import { OrderActions } from "./order_actions.js";
 import { OrderList } from "./order_list.js";
@@ -72,7 +73,7 @@ function Found({ one, sale, onChange }) {
       <h2>${order ? readable(order.order_id) : t("never_written")}</h2>
       ${order && html`<${Chip} state=${order.state} label=${t(`order_${order.state}`)} />`}
     </header>
-    ${order && html`<p class="facts"><a href=${`#/sales/${order.sale_id}`}>${sale?.title ?? order.sale_id}</a>${order.item_title ? ` · ${order.item_title}` : ""}${ordinal === null ? "" : ` · ${t("round", { ordinal })}`} · ${buyer} · × ${order.quantity} · ${money(order.price_cents, order.currency)}</p>`}
+    ${order && html`<p class="facts"><a href=${`#/sales/${order.sale_id}`}>${sale?.title ?? order.sale_id}</a>${order.item_title ? ` · ${order.item_title}` : ""}${ordinal === null ? "" : ` · ${t("round", { ordinal })}`} · ${buyer} · ${sumOf(order)}</p>`}
     ${order && html`<${OrderActions} order=${order} onChange=${onChange} />`}
     ${vouchers.length > 0 && html`<ul class="codes-of">${vouchers.map(({ id, code, state }) => html`<li key=${id}><code>${code}</code> <${Chip} state=${state} label=${t(`code_${state}`)} /></li>`)}</ul>`}
     ${order && html`<${OwnFacts} ids=${{ own_id_of_sale: sale?.external_id, own_id_of_item: order.item_external_id }} metadata=${order.metadata} />`}

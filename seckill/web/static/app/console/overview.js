@@ -103,7 +103,7 @@ function Row({ sale, standing, rate, now }) {
   const paid = standing?.paid_units == null ? null : Math.min(standing.paid_units, sold); // null: not counted
   const share = (units) => ({ width: `${units === undefined || sale.units === 0 ? 0 : (100 * units) / sale.units}%` });
   return html`<tr data-sale=${sale.id}>
-    <th scope="row"><a href=${`#/sales/${sale.id}`}>${sale.title}</a>
+    <th scope="row"><a href=${`#/sales/${sale.id}`} dir="auto">${sale.title}</a>
       <span class="facts">${period(sale, now)}</span>
       ${standing?.alarms > 0 && html`<span class="alarm-note">${counted("alarms_on", standing.alarms)}</span>`}</th>
     <td data-cell="state"><${Chip} state=${stateOf(sale)} label=${t(`sale_${stateOf(sale)}`)} /></td>

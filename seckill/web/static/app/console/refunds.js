@@ -51,10 +51,10 @@ function Row({ refund, onDone }) {
   return html`<tr>
     <td><a href=${`#/orders/${refund.order_id}`}>${readable(refund.order_id)}</a></td>
     <td class="number">${money(refund.amount_cents, refund.currency)}</td>
-    <td class="text">${refund.provider} ${refund.payment_id}</td>
-    <td class="text">${refundReason(refund.reason)}${refund.explanation ? `: ${refund.explanation}` : ""}
+    <td class="text" data-label=${t("payment")}>${refund.provider} ${refund.payment_id}</td>
+    <td class="text" data-label=${t("reason")}>${refundReason(refund.reason)}${refund.explanation ? `: ${refund.explanation}` : ""}
       ${refund.refused && html`<span class="problem">${t("refund_refused", { words: refund.refused })}</span>`}</td>
-    <td>${shortTime(Date.parse(refund.created_at), nowMs())}</td>
+    <td data-label=${t("refund_since")}>${shortTime(Date.parse(refund.created_at), nowMs())}</td>
     <td><${Chip} state=${made ? "paid" : "queued"} label=${made ? t("refund_made") : counted("refund_waits", refund.attempts)} />
       ${!made && may("operator") && html`<button type="button" class="button quiet small" onClick=${onDone}>${t("refund_done")}</button>`}</td>
   </tr>`;

@@ -1,7 +1,7 @@
 // A sale that comes again, in words and in times.
 
 import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
-import { clock, counted, dayAndTime, enumerated, roughDuration, t, weekday, zone } from "../i18n.js";
+import { clock, counted, dayAndTime, enumerated, roughDuration, t, unspaced, weekday, zone } from "../i18n.js";
 import { html } from "../ui.js";
 import { ask } from "./session.js";
 
@@ -39,7 +39,7 @@ function daysInWords(text) {
 function Times({ times, now }) {
   return html`<p class="facts">${t("times_in_zone", { zone: zone(now) })}</p>
     <ol class="rounds">
-      ${times.map((begins) => html`<li key=${begins}><time datetime=${begins}>${dayAndTime(Date.parse(begins))}</time><span class="facts">${t("in_time", { time: roughDuration(Date.parse(begins) - now) })}</span></li>`)}
+      ${times.map((begins) => html`<li key=${begins}><time datetime=${begins}>${dayAndTime(Date.parse(begins))}</time><span class="facts">${unspaced(t("in_time", { time: roughDuration(Date.parse(begins) - now) }))}</span></li>`)}
     </ol>`;
 }
 

@@ -48,7 +48,7 @@ export function SaleView({ sale, isNew, live, samples, verdict, onChanged }) {
   return html`<div class="view">
     <header class="view-head">
       <div>
-        <h1>${sale.title}</h1>
+        <h1 dir="auto">${sale.title}</h1>
         <p class="facts">
           <${Chip} state=${stateOf(sale)} label=${t(`sale_${stateOf(sale)}`)} /> ${sale.published ? "" : `${t("hidden")} · `}${hasSeveralPrices(sale) ? t("from_price", { price: money(sale.price_cents, sale.currency) }) : money(sale.price_cents, sale.currency)} ·
           ${" "}${stock(sale)} ·${sale.lanes > 1 ? ` ${t("lanes_of_sale", { lanes: count(sale.lanes) })} ·` : ""}
@@ -67,7 +67,7 @@ export function SaleView({ sale, isNew, live, samples, verdict, onChanged }) {
     ${sale.repeat && html`<${NextRounds} sale=${sale} now=${now} />`}
     ${sale.vouchers && html`<${Vouchers} key=${sale.id} sale=${sale} onChanged=${onChanged} />`}
     ${nothingYet && html`<${SetUp} sale=${sale} />`}
-    ${!nothingYet && html`<${Summary} summary=${summary} over=${sale.state === "ended"} repeats=${sale.repeat !== null} inLine=${sale.order !== "press"} now=${now} />`}
+    ${!nothingYet && html`<${Summary} summary=${summary} over=${sale.state === "ended"} isOn=${sale.state === "open"} repeats=${sale.repeat !== null} inLine=${sale.order !== "press"} now=${now} />`}
     ${live !== null && figures === undefined ? html`<p class="facts">${t("no_figures")}</p>` : !nothingYet && html`<${Stats} figures=${figures} answers=${live?.answers} />`}
     <div ref=${charts} hidden=${nothingYet}><${Charts} sale=${sale} samples=${samples} marks=${marks} soldOutAt=${summary?.sold_out_at} withLine=${hasLine(sale)} range=${range} onRange=${setRange} /></div>
     <${Timeline} sale=${sale} entries=${entries} now=${now} onMoment=${showMoment} />

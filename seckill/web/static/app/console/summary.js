@@ -8,8 +8,8 @@ const percent = (share) => (share === null ? "–" : new Intl.NumberFormat(htmlL
 
 const LONG_AMOUNT = 13; // characters: set smaller, beside the next figure
 
-/** `inLine`: units go to those in its line, so pressing gets no unit. */
-export function Summary({ summary, over, repeats, inLine, now }) {
+/** `inLine`: units go to those in its line, so nobody gets one by pressing. `isOn`: units came back and are on sale. */
+export function Summary({ summary, over, isOn, repeats, inLine, now }) {
   if (summary === null) return null;
   const { conversion } = summary;
   return html`<section class="summary" aria-labelledby="summary-title">
@@ -18,7 +18,7 @@ export function Summary({ summary, over, repeats, inLine, now }) {
       <${Money} summary=${summary} over=${over} repeats=${repeats} />
       <div><dt>${t("summary_sell_through")}</dt><dd>${percent(summary.sell_through)}</dd>
         <dd class="facts">${t("paid_of", { paid: count(summary.paid_units), units: count(summary.units) })}${summary.sold_units > summary.paid_units ? ` · ${t("reserved", { many: count(summary.sold_units - summary.paid_units) })}` : ""}</dd></div>
-      <div data-fact="sold_out"><dt>${t("summary_sold_out")}</dt>
+      <div data-fact="sold_out"><dt>${t(isOn && summary.sold_out_at !== null ? "summary_first_sold_out" : "summary_sold_out")}</dt>
         ${summary.sold_out_at === null
           ? html`<dd class="quiet">${t(over ? "summary_never_sold_out" : "summary_not_sold_out")}</dd>`
           : html`<dd>${t("summary_sold_out_after", { time: lasted(summary.seconds_to_sell_out) })}</dd><dd class="facts">${time(Date.parse(summary.sold_out_at), now)}</dd>`}</div>
