@@ -186,8 +186,9 @@ class ServingLedger(Protocol):
     async def buried(self, numbers: Collection[OrderNumber]) -> set[OrderNumber]:
         """Returns those of these orders that were admitted but could not be written."""
 
-    async def pass_over(self, round_id: int, reason: str, count: int) -> int:
-        """Passes over waiting entries, from the end of the line. Returns how many."""
+    async def pass_over(self, round_id: int, reason: str, count: int, items: Collection[int] | None = None) -> int:
+        """Passes over waiting entries, from the end of the line: those that want one of these items; None: all. Returns
+        how many."""
 
 
 class LineLedger(LineDeskLedger, BlockedLines, LineFiguresLedger, DrawnLedger, DrawLedger, ServingLedger, Protocol):
