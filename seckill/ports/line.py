@@ -122,8 +122,9 @@ class LineFiguresLedger(Protocol):
 
     async def entry_of(self, round_id: int, user: str) -> LineEntry | None: ...
 
-    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
-        """Returns entries of a list that is closed but has no places yet, after this one."""
+    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int] | None:
+        """Returns entries of a list that is closed but has no places yet, after this one. Returns None while places are
+        given: then some of the list have one."""
 
 
 class DrawnLedger(Protocol):

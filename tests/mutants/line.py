@@ -253,6 +253,13 @@ MUTANTS = (
         caught_by=f"{_SQL}::test_a_list_is_not_closed_while_its_time_is_moved[postgres]",
     ),
     Mutant(
+        name="While places are given, the list is shown without those who have one",
+        trap="ours",
+        path="backends/sql/line_draws.py",
+        edits={"    return found if begun is None else None": "    return found"},
+        caught_by=f"{_FAULTS}::test_two_keepers_make_the_same_draw",
+    ),
+    Mutant(
         name="Who wants the first item is called before all others",
         trap="ours",
         path="backends/sql/line_serving.py",

@@ -179,7 +179,7 @@ class SqlLines:
             return await line_draws.listed(connection, to_line(row), after, count)
 
     @to_the_end
-    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
+    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int] | None:
         async with reading(self._database) as connection:
             return await line_draws.unplaced(connection, round_id, after, count)
 

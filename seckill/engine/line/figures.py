@@ -39,7 +39,7 @@ class LineFigures:
         self._monotonic = monotonic
         self._known: dict[int, tuple[float, LineProgress | None]] = {}
         self._asking = SharedAnswers[LineProgress | None]()
-        self._unplaced = SharedAnswers[Sequence[int]]()
+        self._unplaced = SharedAnswers[Sequence[int] | None]()
 
     async def of(self, round_: Round) -> LineProgress | None:
         """Returns figures that are at most a second old, or None if the round has no line."""
@@ -108,8 +108,8 @@ class LineFigures:
         self._known.pop(round_.id, None)
         return line
 
-    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
-        """Returns the entries of a list that is closed but not drawn."""
+    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int] | None:
+        """Returns the entries of a list that is closed but not drawn, or None while places are given."""
         return await self._unplaced.of((round_id, after, count), lambda: self._lines.unplaced(round_id, after, count))
 
     async def entries(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:
