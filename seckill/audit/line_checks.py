@@ -36,8 +36,9 @@ class LineAudit:
         self._monotonic = monotonic
         self._again_s: dict[int, float] = {}  # round → when all its entries are counted again
         self._lines = select(lines).where(database.among(lines.c.round_id, "ids"))
-        # Round → since when its units have been idle, by the gate's clock. It takes a minute to be sure.
-        self._idle_since: dict[int, int] = {}
+        # Round → how far its line had come, and since when it has come no farther although it has units, by the gate's
+        # clock. It takes a minute to be sure.
+        self._idle_since: dict[int, tuple[object, int]] = {}
 
     def count_all_now(self) -> None:
         self._again_s.clear()
@@ -84,7 +85,12 @@ class LineAudit:
         if isinstance(gate, Absent) or line.paused or not _has_units_for(gate, first):
             self._idle_since.pop(reading.id, None)
             return
-        since_ms = self._idle_since.setdefault(reading.id, gate.now_ms)
+        # A long line, or a slow one, has units and people who wait for hours, and goes on all the same.
+        reached = line.served, [row.place for row in first]
+        known, since_ms = self._idle_since.get(reading.id, (None, 0))
+        if reached != known:
+            since_ms = gate.now_ms
+            self._idle_since[reading.id] = reached, since_ms
         if gate.now_ms - since_ms > IDLE_MS:
             says = "has had units for more than a minute that no one was given, while people wait: is a keeper running?"
             notes.add(_finding(reading, "idle", says, invariant="progress"))

@@ -10,7 +10,7 @@ buyers who pay do so early, while the others lapse late. So all rates are tried,
 orders (a Beta distribution with Jeffreys' prior), and the chance is the average.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, erfc, sqrt
 from statistics import NormalDist
@@ -30,11 +30,19 @@ class RoundSoFar:
     paid: int  # paid orders among those whose time to pay is over
     lapsed: int  # unpaid orders among those
     passes: int  # how often a unit can still lapse before the round is over, at most
+    calls: int | None = None  # how many can still be offered one before the round is over, at most; None: any number
+
+    def after_offering(self, units: int) -> "RoundSoFar":
+        """The same when this many more are offered."""
+        offered = min(units, self.units_left)
+        return replace(self, units_left=self.units_left - offered, unpaid=self.unpaid + offered)
 
 
 def chance(ahead: int, so_far: RoundSoFar) -> float | None:
     """Returns the chance of a place with this many units wanted before it, or None if too little is known to compute
     it."""
+    if so_far.calls is not None and ahead >= so_far.calls:
+        return 0.0
     missing = ahead + 1 - so_far.units_left
     if missing <= 0:
         return 1.0
@@ -53,6 +61,11 @@ def chance(ahead: int, so_far: RoundSoFar) -> float | None:
 def passes_left(left_ms: int, pay_within_s: int) -> int:
     """Each pass takes at most the time to pay, and the last order need not be paid before the round is over."""
     return max(0, ceil(left_ms / (1000 * pay_within_s)))
+
+
+def calls_left(left_ms: int, serve_per_s: int | None) -> int | None:
+    """At most, because one second's worth may be called at once."""
+    return None if serve_per_s is None else serve_per_s * (1 + ceil(max(0, left_ms) / 1000))
 
 
 @lru_cache(10_000)

@@ -122,8 +122,9 @@ class LineFiguresLedger(Protocol):
 
     async def entry_of(self, round_id: int, user: str) -> LineEntry | None: ...
 
-    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
-        """Returns entries of a list that is closed but has no places yet, after this one."""
+    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int] | None:
+        """Returns entries of a list that is closed but has no places yet, after this one. Returns None while places are
+        given: then some of the list have one."""
 
 
 class DrawnLedger(Protocol):
@@ -186,8 +187,9 @@ class ServingLedger(Protocol):
     async def buried(self, numbers: Collection[OrderNumber]) -> set[OrderNumber]:
         """Returns those of these orders that were admitted but could not be written."""
 
-    async def pass_over(self, round_id: int, reason: str, count: int) -> int:
-        """Passes over waiting entries, from the end of the line. Returns how many."""
+    async def pass_over(self, round_id: int, reason: str, count: int, items: Collection[int] | None = None) -> int:
+        """Passes over waiting entries, from the end of the line: those that want one of these items; None: all. Returns
+        how many."""
 
 
 class LineLedger(LineDeskLedger, BlockedLines, LineFiguresLedger, DrawnLedger, DrawLedger, ServingLedger, Protocol):

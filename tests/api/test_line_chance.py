@@ -1,11 +1,13 @@
 """People who wait are told of their chances: nothing before there is a rate, and then what follows from it."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import text
 
 from seckill.backends.sql.ledger import SqlLedger
-from tests.api.conftest import Node, buyer
+from tests.api.conftest import OPERATOR, Node, buyer
 from tests.api.test_line import Keeping, begin, joined, keeper, later, look  # noqa: F401 (a fixture)
 
 
@@ -36,3 +38,63 @@ async def test_chances_follow_from_what_became_of_the_orders_before(node: Node, 
     assert 0.9 < near < 1.0, "six are unpaid, and half of those before have lapsed"
     assert near > middle > far
     assert far < 0.05
+
+
+async def chances(node: Node, entries: dict[str, dict[str, Any]]) -> dict[int, float | None]:
+    """Returns what those who wait are told, by place."""
+    seen = [await look(node, entry, user) for user, entry in entries.items()]
+    return {entry["place"]: entry["chance"] for entry in seen if entry["state"] == "waiting"}
+
+
+def forget_figures(node: Node) -> None:
+    """A second later, figures are read again."""
+    node.api.context.line.figures._known.clear()
+
+
+async def test_a_unit_is_promised_to_nobody_else_while_figures_are_a_second_old(
+    node: Node,
+    keeper: Keeping,  # noqa: F811
+) -> None:
+    sale = await node.create(units=3, order="arrival")
+    entries = {user: await joined(node, sale, user) for user in ("ann", "bob", "cid", "dan", "eve")}
+    await keeper.draw()
+    await node.refresh()
+    forget_figures(node)
+    assert await chances(node, entries) == {1: 1.0, 2: 1.0, 3: 1.0, 4: None, 5: None}
+    await keeper.serve()
+    assert await chances(node, entries) == {4: None, 5: None}, "the three units are others' by now"
+
+
+async def test_a_unit_on_its_way_back_is_a_chance(node: Node, keeper: Keeping) -> None:  # noqa: F811
+    """Nobody is told that no unit can come back, and then gets one."""
+    sale = await node.create(units=1, order="arrival")
+    entries = {user: await joined(node, sale, user) for user in ("ann", "bob", "cid")}
+    await keeper.draw()
+    await keeper.serve()
+    forget_figures(node)
+    assert await chances(node, entries) == {2: None, 3: None}
+    assert isinstance(node.engine.ledger, SqlLedger)
+    async with node.engine.ledger.database.writers.begin() as connection:
+        await connection.execute(text("UPDATE orders SET expires_ms = 1"))
+    while not await keeper.use.release_desk.expire():
+        await asyncio.sleep(0.01)
+    forget_figures(node)
+    assert await chances(node, entries) == {2: 1.0, 3: None}, "it may lapse once more"
+    await keeper.serve()
+    assert (await look(node, entries["bob"], "bob"))["state"] == "served"
+
+
+async def test_whoever_the_line_cannot_reach_in_time_has_no_chance(node: Node, keeper: Keeping) -> None:  # noqa: F811
+    ends_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    sale = await node.create(units=9, order="arrival", ends_at=ends_at, serve_per_s=1)
+    entries = {user: await joined(node, sale, user) for user in ("ann", "bob", "cid", "dan", "eve")}
+    await keeper.draw()
+    await node.refresh()
+    forget_figures(node)
+    assert set((await chances(node, entries)).values()) == {1.0}
+    soon = (datetime.now(UTC) + timedelta(seconds=1.5)).isoformat()
+    changed = await node.http.patch(f"/v1/sales/{sale['id']}", json={"ends_at": soon}, headers=OPERATOR)
+    assert changed.status_code == 200, changed.text
+    forget_figures(node)
+    told = await chances(node, entries)
+    assert (told[1], told[4], told[5]) == (1.0, 0.0, 0.0), "at one a second, in a second and a half"

@@ -7,7 +7,7 @@ import pytest
 
 from seckill.audit import Verdict, line_checks
 from seckill.bootstrap.use_cases import UseCases
-from tests.api.conftest import buyer
+from tests.api.conftest import OPERATOR, buyer
 from tests.audit.conftest import World
 
 
@@ -80,3 +80,22 @@ async def test_units_that_lie_idle_while_people_wait_are_noticed(lined: World, m
     assert [finding.kind for finding in (await lined.found())["progress"]] == ["idle"]
     await lined.sql("UPDATE round_lines SET paused = 1")
     assert "progress" not in await lined.found(), "the operator wants it so"
+
+
+async def test_a_line_that_goes_on_is_not_idle(lined: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long line, or a slow one, has units left and people who wait for much longer than a minute."""
+    monkeypatch.setattr(line_checks, "IDLE_MS", 0)
+    await lined.node.http.patch(f"/v1/sales/{lined.sale['id']}", json={"add_units": 2}, headers=OPERATOR)
+    await join(lined, "eve")
+    assert "progress" not in await lined.found()
+    await lined.node.http.patch(f"/v1/admin/sales/{lined.sale['id']}/line", json={"serve_per_s": 1}, headers=OPERATOR)
+    await lined.sql("UPDATE round_lines SET lease = NULL")  # the keeper that served the others is no more
+    use = UseCases(lined.engine, lined.settings)
+    assert await use.serving.step()
+    await lined.node.work()
+    await use.serving.step()
+    [line] = await lined.query("SELECT waiting, served FROM round_lines WHERE waiting > 0")
+    assert tuple(line) == (2, 3), "cid is served, and there is a unit for dan"
+    assert "progress" not in await lined.found(), "somebody was served meanwhile"
+    await asyncio.sleep(0.01)
+    assert [finding.kind for finding in (await lined.found())["progress"]] == ["idle"]

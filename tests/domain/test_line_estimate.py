@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from seckill.domain.line_estimate import RoundSoFar, chance, passes_left
+from seckill.domain.line_estimate import RoundSoFar, calls_left, chance, passes_left
 
 SO_FAR = RoundSoFar(units_left=0, unpaid=100, paid=80, lapsed=20, passes=100)
 
@@ -37,6 +37,23 @@ def test_exact_and_normal_agree_where_they_meet() -> None:
     few = chance(12, replace(SO_FAR, unpaid=40, passes=3, paid=8000, lapsed=2000))  # 120: added up
     many = chance(12, replace(SO_FAR, unpaid=40, passes=4, paid=8000, lapsed=2000))  # 160: normal
     assert few == pytest.approx(many, abs=0.03)
+
+
+def test_a_line_that_is_too_slow_for_a_place_gives_it_no_chance() -> None:
+    slow = replace(SO_FAR, units_left=1000, calls=60)
+    assert (chance(59, slow), chance(60, slow)) == (1.0, 0.0)
+    assert chance(60, replace(slow, calls=None)) == 1.0
+    assert [calls_left(ms, 5) for ms in (-1, 0, 1, 10_000)] == [5, 5, 10, 55], "one second's worth at once"
+    assert calls_left(10_000, None) is None
+
+
+def test_a_unit_that_was_offered_meanwhile_is_not_left() -> None:
+    before = replace(SO_FAR, units_left=10, unpaid=0, paid=0, lapsed=0)
+    assert chance(9, before) == 1.0
+    after = before.after_offering(4)
+    assert (after.units_left, after.unpaid) == (6, 4)
+    assert (chance(5, after), chance(6, after)) == (1.0, None)
+    assert before.after_offering(11) == replace(before, units_left=0, unpaid=10)
 
 
 def test_how_often_a_unit_can_lapse() -> None:

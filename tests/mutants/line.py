@@ -12,6 +12,7 @@ _GUESTS = "tests/api/test_line_guests.py"
 _BEACON = "tests/api/test_beacon.py"
 _FAILED = "tests/api/test_line_failed_orders.py"
 _CROWDS = "tests/api/test_line_crowds.py"
+_CHANCE = "tests/api/test_line_chance.py"
 
 MUTANTS = (
     Mutant(
@@ -162,7 +163,7 @@ MUTANTS = (
         name="A unit that is spoken for is promised to the next as well",
         trap="ours",
         path="backends/sql/line_serving.py",
-        edits={" - sum(entry.quantity for entry in called if entry.item == item)": ""},
+        edits={"left[entry.item] = left.get(entry.item, 0) - entry.quantity": "pass"},
         caught_by=f"{_SQL}::test_the_best_places_are_called_as_far_as_units_go[sqlite]",
     ),
     Mutant(
@@ -234,8 +235,64 @@ MUTANTS = (
         name="Nobody is told that no unit can come back",
         trap="ours",
         path="engine/line/serving.py",
-        edits={"            await self._pass_over(round_, SOLD_OUT)": "            pass"},
+        edits={"            await self._pass_over(round_, SOLD_OUT, gone)": "            pass"},
         caught_by=f"{_API}::test_when_no_unit_can_come_back_those_who_wait_are_told",
+    ),
+    Mutant(
+        name="Who wants an item that is paid for waits as long as others are left",
+        trap="ours",
+        path="engine/line/serving.py",
+        edits={"frozenset[int]() if all(units.values()) else": "frozenset[int]() if any(units.values()) else"},
+        caught_by="tests/api/test_line_items.py::test_who_wants_an_item_that_is_paid_for_need_not_wait_for_the_others",
+    ),
+    Mutant(
+        name="The list of a draw is closed while its time is being moved",
+        trap="ours",
+        path="backends/sql/sales.py",
+        edits={'    if "begins_ms" in decision.round and sale.door.line.draws:': "    if False:"},
+        caught_by=f"{_SQL}::test_a_list_is_not_closed_while_its_time_is_moved[postgres]",
+    ),
+    Mutant(
+        name="While places are given, the list is shown without those who have one",
+        trap="ours",
+        path="backends/sql/line_draws.py",
+        edits={"    return found if begun is None else None": "    return found"},
+        caught_by=f"{_FAULTS}::test_two_keepers_make_the_same_draw",
+    ),
+    Mutant(
+        name="Who wants the first item is called before all others",
+        trap="ours",
+        path="backends/sql/line_serving.py",
+        edits={"sorted(found, key=lambda entry: entry.place or 0)[:count]": "found[:count]"},
+        caught_by=f"{_SQL}::test_a_line_of_several_items_is_served_by_place[sqlite]",
+    ),
+    Mutant(
+        name="A unit that others got a moment ago is promised to those behind them",
+        trap="ours",
+        path="web/line/line_entries.py",
+        edits={"so_far.after_offering(max(0, standing.line.served - progress.line.served))": "so_far"},
+        caught_by=f"{_CHANCE}::test_a_unit_is_promised_to_nobody_else_while_figures_are_a_second_old",
+    ),
+    Mutant(
+        name="While a unit is on its way back, those who wait are told that none can come",
+        trap="ours",
+        path="engine/line/figures.py",
+        edits={"in_play = tally.total - tally.paid - tally.kept - tally.dead": "in_play = tally.unpaid + at_gate"},
+        caught_by=f"{_CHANCE}::test_a_unit_on_its_way_back_is_a_chance",
+    ),
+    Mutant(
+        name="A chance is told as if every line were fast",
+        trap="ours",
+        path="engine/line/figures.py",
+        edits={"calls=calls_left(left_ms, line.serve_per_s)": "calls=None"},
+        caught_by=f"{_CHANCE}::test_whoever_the_line_cannot_reach_in_time_has_no_chance",
+    ),
+    Mutant(
+        name="A line that has units left for more than a minute stands still",
+        trap="ours",
+        path="audit/line_checks.py",
+        edits={"        if reached != known:": "        if known is None:"},
+        caught_by=f"{_AUDIT}::test_a_line_that_goes_on_is_not_idle",
     ),
     Mutant(
         name="Another buyer's entry is shown",

@@ -59,9 +59,13 @@ async def listed(connection: AsyncConnection, line: RoundLine, after: str, count
     return [(row.user_id, row.id) for row in await connection.execute(wanted.order_by(_e.user_id).limit(count))]
 
 
-async def unplaced(connection: AsyncConnection, round_id: int, after: int, count: int) -> Sequence[int]:
+async def unplaced(connection: AsyncConnection, round_id: int, after: int, count: int) -> Sequence[int] | None:
     wanted = select(_e.id).where(_e.round_id == round_id, _e.place.is_(None), _e.id > after)
-    return list(await connection.scalars(wanted.order_by(_e.place, _e.id).limit(count)))
+    found = list(await connection.scalars(wanted.order_by(_e.place, _e.id).limit(count)))
+    # Asked afterwards, because entries that have got a place meanwhile are missing. Places are given from the first on.
+    first = select(_e.id).join(lines, lines.c.round_id == _e.round_id)
+    begun = await connection.scalar(first.where(_e.round_id == round_id, _e.place == 1, lines.c.entries > 0).limit(1))
+    return found if begun is None else None
 
 
 async def note_list(connection: AsyncConnection, use: LineWriters, round_id: int, list_hash: str) -> None:

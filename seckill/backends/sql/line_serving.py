@@ -83,23 +83,25 @@ async def call_next(
     called = [replace(entry, reason=away.get(entry.id)) for entry in called]
     line = to_line(row)
     if line.decided and not line.paused:
+        left = dict(units)
+        for entry in called:
+            left[entry.item] = left.get(entry.item, 0) - entry.quantity
+        room = count - len(called)
         passed: list[int] = []
-        for item in items:
-            left = units.get(item, 0) - sum(entry.quantity for entry in called if entry.item == item)
-            next_ones = await _next(connection, round_id, item, left, count - len(called))
-            looks = 0
-            while away := await turned_away(connection, row.sale_id, next_ones):
-                looks += 1
-                await _end_all(connection, away, now_ms)
-                passed += away
-                room = 0 if len(passed) >= PASSED_OVER_MAX or looks >= LOOKS_MAX else count - len(called)
-                next_ones = await _next(connection, round_id, item, left, room)
-            if next_ones:
-                ids = [entry.id for entry in next_ones]
-                await connection.execute(
-                    update(line_entries).where(_e.id.in_(ids)).values(state=_CALLED, changed_ms=now_ms)
-                )
-                called += [replace(entry, state=EntryState.CALLED, changed_ms=now_ms) for entry in next_ones]
+        looks = 0
+        next_ones = await _next_of_all(connection, round_id, left, room)
+        while away := await turned_away(connection, row.sale_id, next_ones):
+            looks += 1
+            await _end_all(connection, away, now_ms)
+            passed += away
+            last_look = len(passed) >= PASSED_OVER_MAX or looks >= LOOKS_MAX
+            next_ones = await _next_of_all(connection, round_id, left, 0 if last_look else room)
+        if next_ones:
+            ids = [entry.id for entry in next_ones]
+            await connection.execute(
+                update(line_entries).where(_e.id.in_(ids)).values(state=_CALLED, changed_ms=now_ms)
+            )
+            called += [replace(entry, state=EntryState.CALLED, changed_ms=now_ms) for entry in next_ones]
         if passed:
             await change_row(connection, round_id, waiting=row.waiting - len(passed))
             await _tell(connection, use, row, EventType.ENTRY_PASSED_OVER, passed)
@@ -110,9 +112,17 @@ def _is_called(items: Sequence[int]) -> ColumnElement[bool]:
     return and_(_e.item_id.in_(items), _e.state == _CALLED)
 
 
+async def _next_of_all(
+    connection: AsyncConnection, round_id: int, left: Mapping[int, int], count: int
+) -> list[LineEntry]:
+    """Returns the next entries by place, whichever item they want, as long as the units of each item last."""
+    found = [entry for item, units in left.items() for entry in await _next(connection, round_id, item, units, count)]
+    return sorted(found, key=lambda entry: entry.place or 0)[:count]
+
+
 async def _next(connection: AsyncConnection, round_id: int, item: int, left: int, count: int) -> list[LineEntry]:
-    """Returns the next entries by place, as long as the units last. An entry that wants more units than are left keeps
-    its place and does not hold up those behind it."""
+    """Returns the next entries that want this item, by place, as long as its units last. An entry that wants more units
+    than are left keeps its place and does not hold up those behind it."""
     chosen: list[LineEntry] = []
     after = 0
     while left > 0 and len(chosen) < count:
@@ -180,12 +190,19 @@ async def buried(connection: AsyncConnection, numbers: Collection[OrderNumber]) 
     return {OrderNumber.from_int(number) for number in await connection.scalars(wanted)}
 
 
-async def pass_over(connection: AsyncConnection, use: LineWriters, round_id: int, reason: str, count: int) -> int:
+async def pass_over(
+    connection: AsyncConnection,
+    use: LineWriters,
+    round_id: int,
+    reason: str,
+    count: int,
+    items: Collection[int] | None,
+) -> int:
     row = await lock_line(connection, round_id)
     if row is None:
         return 0
     ids: list[int] = []
-    for item in await items_of(connection, round_id):
+    for item in await items_of(connection, round_id) if items is None else items:
         last = select(_e.id).where(_e.round_id == round_id, _e.item_id == item, _e.state == _WAITING)
         ids += await connection.scalars(last.order_by(_e.place.desc()).limit(count - len(ids)))
     if ids:

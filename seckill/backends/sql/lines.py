@@ -179,7 +179,7 @@ class SqlLines:
             return await line_draws.listed(connection, to_line(row), after, count)
 
     @to_the_end
-    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
+    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int] | None:
         async with reading(self._database) as connection:
             return await line_draws.unplaced(connection, round_id, after, count)
 
@@ -239,9 +239,9 @@ class SqlLines:
             return await line_serving.buried(connection, numbers)
 
     @to_the_end
-    async def pass_over(self, round_id: int, reason: str, count: int) -> int:
+    async def pass_over(self, round_id: int, reason: str, count: int, items: Collection[int] | None = None) -> int:
         async with writing(self._database) as connection:
-            return await line_serving.pass_over(connection, self._use, round_id, reason, count)
+            return await line_serving.pass_over(connection, self._use, round_id, reason, count, items)
 
 
 def _shown_as(wanted: Any, state: EntryState | None) -> Any:

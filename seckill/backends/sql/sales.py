@@ -13,7 +13,7 @@ from seckill.backends.sql.feed_entries import FeedEntries
 from seckill.backends.sql.goods import GOODS, changed_columns, goods_columns, to_goods
 from seckill.backends.sql.items import change_items, deal_items, insert_items, read_items, read_units
 from seckill.backends.sql.limit_groups import lane_in_group, read_siblings, require_group
-from seckill.backends.sql.line_rows import insert_line
+from seckill.backends.sql.line_rows import insert_line, lock_line
 from seckill.backends.sql.line_tables import lines
 from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.record_facts import sale_facts
@@ -344,6 +344,8 @@ async def change_sale(
     decision = decide(sale, change, row.now_ms, *around)
     if decision.is_nothing:
         return sale
+    if "begins_ms" in decision.round and sale.door.line.draws:
+        await _require_open_list(connection, sale)
     if decision.round.get("published"):
         await _require_draw(connection, sale, row.now_ms)
     if decision.round:
@@ -370,6 +372,14 @@ async def change_sale(
     await _tell(connection, entries, sale, after, decision)
     await _note(connection, database, sale, after)
     return after
+
+
+async def _require_open_list(connection: AsyncConnection, sale: Sale) -> None:
+    """Locks the line until the commit. Whoever comes to close the list of the draw meanwhile then reads the new
+    beginning."""
+    line = await lock_line(connection, sale.round.id)
+    if line is not None and line.closed_ms is not None:
+        raise NotPossible("The sale has begun, so its beginning cannot change any more: pause or close it instead.")
 
 
 async def _require_draw(connection: AsyncConnection, sale: Sale, now_ms: int) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from seckill.domain.line import EntryState, LineEntry, RoundLine
-from seckill.domain.line_estimate import RoundSoFar, passes_left
+from seckill.domain.line_estimate import RoundSoFar, calls_left, passes_left
 from seckill.domain.sale import Round
 from seckill.engine.sale_cache import SaleCache
 from seckill.engine.shared_look import SharedAnswers
-from seckill.ports.ledger import TallyLedger
+from seckill.ports.ledger import Tally, TallyLedger
 from seckill.ports.line import LineFiguresLedger
 
 FRESH_S = 1.0
@@ -39,7 +39,7 @@ class LineFigures:
         self._monotonic = monotonic
         self._known: dict[int, tuple[float, LineProgress | None]] = {}
         self._asking = SharedAnswers[LineProgress | None]()
-        self._unplaced = SharedAnswers[Sequence[int]]()
+        self._unplaced = SharedAnswers[Sequence[int] | None]()
 
     async def of(self, round_: Round) -> LineProgress | None:
         """Returns figures that are at most a second old, or None if the round has no line."""
@@ -65,27 +65,40 @@ class LineFigures:
         line = await self._lines.line(round_.id)
         if line is None:
             return None
+        # Read after the line: a unit that was offered in between counts as offered, and not as left.
         tally = await self._ledger.tally(round_.id)
         pulse = self._sale_cache.pulse(round_.id)
-        unpaid = 0 if tally is None else tally.unpaid
         left = None if pulse is None else pulse.available
         return LineProgress(
             line=line,
             served_up_to=await self._lines.served_up_to(line),
             units_left=round_.total if pulse is None and line.served == 0 else left,
-            unpaid=unpaid,
-            so_far=await self._so_far(round_, left, unpaid),
+            unpaid=0 if tally is None else tally.unpaid,
+            so_far=None if tally is None or left is None else await self._so_far(round_, line, tally, left),
         )
 
-    async def _so_far(self, round_: Round, left: int | None, unpaid: int) -> RoundSoFar | None:
+    async def _so_far(self, round_: Round, line: RoundLine, tally: Tally, at_gate: int) -> RoundSoFar | None:
         """Only for lines in which each buyer wants one unit of the same kind: there, each person ahead takes one
         unit."""
         sale = self._sale_cache.sale_of_round(round_.id)
-        if sale is None or left is None or round_.items or round_.limit_per_buyer > 1 or sale.limit_by is not None:
+        if sale is None or round_.items or round_.limit_per_buyer > 1 or sale.limit_by is not None:
             return None
+        # What the gate has is a moment older than the line. So the ledger says what is left, including units on their
+        # way back, and units that the gate has admitted for people who are still ahead.
+        in_play = tally.total - tally.paid - tally.kept - tally.dead
+        left = max(0, in_play - tally.unpaid)
+        if line.seed is None:  # orders of those who pressed may not be written yet
+            left = min(left, at_gate)
         decided = await self._lines.decided(round_.id)
-        passes = passes_left(round_.ends_ms - self._sale_cache.now_ms(), sale.pay_within_s)
-        return RoundSoFar(left, unpaid, decided.paid, decided.lapsed, passes)
+        left_ms = round_.ends_ms - self._sale_cache.now_ms()
+        return RoundSoFar(
+            units_left=left,
+            unpaid=max(0, in_play - left),
+            paid=decided.paid,
+            lapsed=decided.lapsed,
+            passes=passes_left(left_ms, sale.pay_within_s),
+            calls=calls_left(left_ms, line.serve_per_s),
+        )
 
     async def change(
         self, round_: Round, *, paused: bool | None, pace: int | None, beacon: str | None
@@ -95,8 +108,8 @@ class LineFigures:
         self._known.pop(round_.id, None)
         return line
 
-    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int]:
-        """Returns the entries of a list that is closed but not drawn."""
+    async def unplaced(self, round_id: int, after: int, count: int) -> Sequence[int] | None:
+        """Returns the entries of a list that is closed but not drawn, or None while places are given."""
         return await self._unplaced.of((round_id, after, count), lambda: self._lines.unplaced(round_id, after, count))
 
     async def entries(self, round_id: int, after: int, count: int, state: EntryState | None = None) -> list[LineEntry]:

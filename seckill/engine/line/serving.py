@@ -15,7 +15,7 @@ turn comes.
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -124,9 +124,11 @@ class Serving:
         units = _units(view)
         room = self._room(waiting)
         now = (units, waiting.line)
+        gone = frozenset[int]() if all(units.values()) else await self._hope.gone(round_)
+        if gone:
+            await self._pass_over(round_, SOLD_OUT, gone)
         if not waiting.called:
             if not any(units.values()):
-                await self._give_up_hope(round_)
                 return False
             if not room or self._in_vain.get(round_.id) == now:
                 return False
@@ -142,7 +144,7 @@ class Serving:
             self._in_vain[round_.id] = now
             return False
         self._in_vain.pop(round_.id, None)
-        await self._ask_gate(round_, called, began_s)
+        await self._ask_gate(round_, called, began_s, gone)
         return True
 
     def _room(self, waiting: WaitingLine) -> int:
@@ -154,8 +156,11 @@ class Serving:
         now_s = self._monotonic()
         return self._paces.setdefault(waiting.round.id, _Pace(now_s)).grow(per_s, now_s)
 
-    async def _ask_gate(self, round_: Round, called: Sequence[LineEntry], began_s: float) -> None:
-        """Entries without a clear answer stay called and are asked for again. `began_s`: when they were called."""
+    async def _ask_gate(
+        self, round_: Round, called: Sequence[LineEntry], began_s: float, gone: Collection[int] = ()
+    ) -> None:
+        """Entries without a clear answer stay called and are asked for again. `began_s`: when they were called. `gone`:
+        the items of which no unit can come back."""
         refused = await self._turned_away(round_, [entry for entry in called if entry.reason is not None])
         admitted: set[int] = set()
         asked = [entry for entry in called if entry.id not in refused]
@@ -163,9 +168,9 @@ class Serving:
         for attempt in range(ATTEMPTS_MAX):
             answers, trouble = await self._ask(round_, asked, attempt, began_s)
             refused |= {id_: answer.outcome.value for id_, answer in answers.items() if answer.outcome in _FOR_GOOD}
-            sold_out = [id_ for id_, answer in answers.items() if answer.outcome is Outcome.SOLD_OUT]
-            if sold_out and await self._hope.is_gone(round_):  # another buyer has got the unit they were called for
-                refused |= dict.fromkeys(sold_out, SOLD_OUT)
+            # If no unit is left for somebody who was called, another buyer has got it.
+            in_vain = [entry.id for entry in asked if entry.item in gone and _is_sold_out(answers.get(entry.id))]
+            refused |= dict.fromkeys(in_vain, SOLD_OUT)
             failed = await self._failed(answers)
             admitted |= {id_ for id_, answer in answers.items() if answer.outcome in _KNOWN} - failed
             asked = [entry for entry in asked if entry.id in failed and not answers[entry.id].holdings[0].live]
@@ -236,10 +241,6 @@ class Serving:
                 return
             await asyncio.sleep(pause_s)
 
-    async def _give_up_hope(self, round_: Round) -> None:
-        if await self._hope.is_gone(round_):
-            await self._pass_over(round_, SOLD_OUT)
-
     async def _dissolve(self, round_: Round) -> None:
         """Ends the line of a round that is over. Called entries may have an order already, which the gate knows."""
         began_s = self._monotonic()
@@ -249,14 +250,18 @@ class Serving:
         if called is not None:
             await self._pass_over(round_, ENDED)
 
-    async def _pass_over(self, round_: Round, reason: str) -> None:
-        while passed := await self._lines.pass_over(round_.id, reason, PASSED_OVER_AT_ONCE):
+    async def _pass_over(self, round_: Round, reason: str, items: Collection[int] | None = None) -> None:
+        while passed := await self._lines.pass_over(round_.id, reason, PASSED_OVER_AT_ONCE, items):
             LINE_SERVED.labels("passed_over").inc(passed)
 
 
 def _units(view: GateView) -> dict[int, int]:
     """Returns the units left, by item."""
     return {item: stock.available for item, stock in view.items.items()} or {NO_ITEM: view.available}
+
+
+def _is_sold_out(answer: Answer | None) -> bool:
+    return answer is not None and answer.outcome is Outcome.SOLD_OUT
 
 
 def _by_lane(round_: Round, entries: Sequence[LineEntry]) -> list[list[LineEntry]]:

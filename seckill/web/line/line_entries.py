@@ -216,7 +216,7 @@ def shown(
         ahead=standing.ahead if line.decided else None,
         of=line.waiting,
         units=0 if sale is None else _units(sale, entry.item),
-        chance=None if progress is None or standing.ahead is None else _chance(progress, standing.ahead),
+        chance=None if progress is None or standing.ahead is None else _chance(progress, standing, standing.ahead),
         joined_at=rfc3339(entry.joined_ms),
         receipt=receipt,
         order_id=None if entry.order_number is None else ctx.order_ids.encode(int(entry.order_number)),
@@ -227,10 +227,11 @@ def shown(
     )
 
 
-def _chance(progress: LineProgress, ahead: int) -> float | None:
+def _chance(progress: LineProgress, standing: Standing, ahead: int) -> float | None:
     if progress.so_far is None or not progress.line.decided:
         return None
-    found = chance(ahead, progress.so_far)
+    # The progress is up to a second older. Whoever was served meanwhile is not ahead any more, and their unit not left.
+    found = chance(ahead, progress.so_far.after_offering(max(0, standing.line.served - progress.line.served)))
     return None if found is None else round(found, 3)
 
 

@@ -106,6 +106,8 @@ async def list_draw(request: Request) -> Response:
         raise HttpProblem(409, "not_closed", "The list is not closed yet.")
     if line.drawn_ms is None:
         numbers = await ctx.line.figures.unplaced(line.round_id, after, count)
+        if numbers is None:
+            raise HttpProblem(409, "being_drawn", "Places are given now: in a moment the list is here in their order.")
         ids = ctx.entry_ids.encode_all(numbers) if numbers else []
         following = numbers[-1] if len(numbers) == count else None
     else:

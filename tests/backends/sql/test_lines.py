@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from seckill.backends.sql import SqlLedger, line_joining, open_ledger
+from seckill.backends.sql import SqlLedger, line_joining, open_ledger, sales
 from seckill.backends.sql.database import AnyRow
 from seckill.backends.sql.line_tables import line_entries, lines
 from seckill.domain.door import Door
@@ -332,6 +332,32 @@ async def test_each_item_is_for_those_who_want_it(ledger: SqlLedger) -> None:
     assert waiting.called == 2
 
 
+async def test_a_line_of_several_items_is_served_by_place(ledger: SqlLedger) -> None:
+    """A slow line does not begin with all who want the first item."""
+    items = tuple(ItemDraft(title=title, units=5, price_cents=500) for title in ("S", "M"))
+    begins_ms = int(time.time() * 1000) - HOUR_MS
+    sale = await ledger.create_sale(draft(door=WAITING_LIST, begins_ms=begins_ms, items=items), lane=0)
+    small, medium = (item.id for item in sale.items)
+    for user, item in (("ann", medium), ("bob", small), ("cid", small), ("dan", medium), ("eve", small)):
+        await join(ledger, sale, user, item=item)
+    called = [await call(ledger, sale, {small: 5, medium: 5}, count) for count in (1, 2, 4)]
+    assert ["".join(entry.user[0] for entry in each) for each in called] == ["a", "ab", "abcd"]
+
+
+async def test_who_wants_an_item_of_which_nothing_comes_back_is_passed_over_alone(ledger: SqlLedger) -> None:
+    items = tuple(ItemDraft(title=title, units=5, price_cents=500) for title in ("S", "M"))
+    begins_ms = int(time.time() * 1000) - HOUR_MS
+    sale = await ledger.create_sale(draft(door=WAITING_LIST, begins_ms=begins_ms, items=items), lane=0)
+    small, medium = (item.id for item in sale.items)
+    await join(ledger, sale, "ann", item=small)
+    await join(ledger, sale, "bob", item=medium)
+    assert await ledger.lines.pass_over(sale.round.id, "sold_out", 9, [medium]) == 1
+    assert [(each.user, each.state) for each in await ledger.lines.entries_by_place(sale.round.id, 0, 9)] == [
+        ("ann", EntryState.WAITING),
+        ("bob", EntryState.PASSED_OVER),
+    ]
+
+
 async def test_one_keeper_serves_a_line_at_a_time(ledger: SqlLedger) -> None:
     sale = await make_sale(ledger, WAITING_LIST)
     await join(ledger, sale, "ann", "bob")
@@ -403,6 +429,25 @@ async def test_who_is_on_the_list_of_a_draw_keeps_their_name_until_it_is_made(le
     await may_not_be_erased()
     await ledger.lines.mark_drawn(sale.round.id)
     assert not isinstance(await ledger.buyer_data.erase("ann", "nobody"), list), "nothing is read by names any more"
+
+
+async def test_a_list_is_not_closed_while_its_time_is_moved(ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the very moment at which it would be closed."""
+    sale = await make_sale(ledger, DRAW, 1500)
+    await join(ledger, sale, "ann")
+    change_round, closing = sales._change_round, list[asyncio.Task[Any]]()
+
+    async def change_slowly(*args: Any) -> None:
+        await change_round(*args)
+        await asyncio.sleep(max(0.0, sale.round.begins_ms / 1000 - time.time()))
+        closing.append(asyncio.create_task(ledger.lines.close_list(sale.round.id)))
+        await asyncio.wait(closing, timeout=0.3)
+
+    monkeypatch.setattr(sales, "_change_round", change_slowly)
+    moved_ms = sale.round.begins_ms + HOUR_MS
+    await ledger.change_sale(sale.id, SaleChange(begins_ms=moved_ms, ends_ms=moved_ms + HOUR_MS))
+    assert await closing[0] is None
+    assert (await line_row(ledger, sale)).closed_ms is None
 
 
 async def test_a_draft_whose_draw_is_over_is_not_published(ledger: SqlLedger) -> None:
