@@ -3,12 +3,17 @@
 import { t } from "../i18n.js";
 import { html } from "../ui.js";
 
-/** The question with a field for the reason, which need not be given. `act` gets it, as an option of `ask`. */
+/** It need not be given. */
+export function WhyField({ onReason }) {
+  const note = (event) => onReason(event.currentTarget.value.trim() || undefined);
+  return html`<label class="field"><span>${t("act_why")}</span><input name="reason" maxlength="255" autocomplete="off" onInput=${note} /></label>`;
+}
+
+/** The question with a field for the reason. `act` gets it, as an option of `ask`. */
 export function asksWhy({ effect, act, ...question }) {
   let reason;
-  const note = (event) => {
-    reason = event.currentTarget.value.trim() || undefined;
+  const note = (given) => {
+    reason = given;
   };
-  const field = html`<label class="field why"><span>${t("act_why")}</span><input name="reason" maxlength="255" autocomplete="off" onInput=${note} /></label>`;
-  return { ...question, effect: html`${effect}${field}`, act: () => act({ reason }) };
+  return { ...question, effect: html`${effect}<${WhyField} onReason=${note} />`, act: () => act({ reason }) };
 }
