@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from seckill.cli.command_settings import environment, with_own_secrets
@@ -17,9 +18,13 @@ ACTED_WITHIN_S = 30.0
 ADDRESS_FILE = "address"  # where `seckill up` notes the address it serves, in its data folder
 
 
-def call(request: Request[Any], *, url: str | None = None, within_s: float = ANSWER_WITHIN_S) -> Any:
+def call(
+    request: Request[Any], *, url: str | None = None, within_s: float = ANSWER_WITHIN_S, why: str | None = None
+) -> Any:
     """Returns the answer as the API has written it. Nothing is repeated: the operator who typed the command sees the
-    result."""
+    result. `why` is for the record."""
+    if why is not None:
+        request = replace(request, reason=why)
     with connected(url, for_anybody=request.for_anybody, repeat_for_s=0, within_s=within_s) as client:
         return client.document(request)
 

@@ -27,7 +27,7 @@ def acting() -> Actor | None:
 
 
 @contextmanager
-def acting_as(actor: Actor) -> Iterator[None]:
+def acting_as(actor: Actor | None) -> Iterator[None]:
     before = _acting.set(actor)
     try:
         yield

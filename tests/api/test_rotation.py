@@ -5,22 +5,27 @@ import json
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 import httpx2
 import jwt
 import pytest
 
 from seckill.backends.payment.callback_signature import HEADER, signature
-from seckill.bootstrap.engine import open_engine
+from seckill.bootstrap.engine import Engine, open_engine
 from seckill.settings import Secret, Settings
+from seckill.web.buyers import token_keys
 from tests.api.conftest import ADMIN_KEY, JWT_SECRET, Node, make_node
 from tests.patience import PATIENCE_S
+from tests.web.buyers.test_token_keys import jwk, published
+from tests.web.buyers.tokens import P256_KEY, RSA_KEY
 
 NEW_JWT = Secret("pZ4wN8xC1vB6mQ9tR2yH7kL3sD5fG0jUaE")
 OLD_PAYMENT, NEW_PAYMENT = Secret("bK2mV8qW5xT1zR7cN4pL9sH3dF6gJ0yUiA"), Secret("xQ7nD3wZ9vB5kT1mR8cL4pS6hF2gJ0yEoU")
 NEW_ADMIN = Secret("c41fa97be2063d58a19e7406bd52f83c")
+SIGNING: dict[str, tuple[Any, str]] = {"old": (RSA_KEY, "RS256"), "new": (P256_KEY, "ES256")}
 
 
 class Shop:
@@ -133,3 +138,79 @@ async def test_secrets_are_replaced_under_load(node: Node, settings: Settings, o
     assert refused == (set() if overlapping else {"buyer", "payment", "operator"})
     for good in (("buyer", 202), ("payment", 200), ("operator", 200)):
         assert shop.answers[good] > 0
+
+
+@dataclass
+class TokenShop:
+    """Signs tokens with a key of its own, which it publishes."""
+
+    node: Node
+    sale_id: str
+    kid: str = "old"
+    answers: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def key_set(self, *kids: str) -> tuple[int, bytes]:
+        return 200, json.dumps({"keys": [{**jwk(SIGNING[kid][0]), "kid": kid} for kid in kids]}).encode()
+
+    async def sell(self, closed: asyncio.Event) -> None:
+        for number in count():
+            if closed.is_set():
+                return
+            key, algorithm = SIGNING[kid := self.kid]
+            claims = {"sub": f"buyer-{number}", "exp": int(time.time()) + 600}
+            signed = jwt.encode(claims, key, algorithm, headers={"kid": kid})
+            answer = await self.node.http.post(
+                f"/v1/sales/{self.sale_id}/orders", headers={"Authorization": f"Bearer {signed}"}
+            )
+            self.answers[kid, answer.json().get("code", "accepted")] += 1
+            await asyncio.sleep(0.005)
+
+    async def answered(self) -> None:
+        """Some more buyers, with the key of now."""
+        before = self.of_now()
+        async with asyncio.timeout(PATIENCE_S):
+            while self.of_now() < before + 20:
+                await asyncio.sleep(0.01)
+
+    def of_now(self) -> int:
+        return sum(times for (kid, _), times in self.answers.items() if kid == self.kid)
+
+    async def fetched(self) -> None:
+        """The node has fetched the keys that are published now: the second time from here, it asked after this call."""
+        keys = self.node.api.context.buyers.keys
+        enough = keys.version + 2
+        async with asyncio.timeout(PATIENCE_S):
+            while keys.version < enough:
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("overlapping", [True, False])
+async def test_an_issuer_replaces_its_key_under_load(
+    node: Node, settings: Settings, engine: Engine, monkeypatch: pytest.MonkeyPatch, overlapping: bool
+) -> None:
+    """It publishes the new one before it signs with it; who does not wait for that has buyers refused."""
+    monkeypatch.setattr(token_keys, "FETCHED_AGAIN_S", 0.05)
+    monkeypatch.setattr(token_keys, "FETCHED_EVERY_S", 0.2)
+    sale = await node.create(units=100_000, limit_per_buyer=1)
+    closed = asyncio.Event()
+    async with published() as (url, documents):
+        another = await make_node(replace(settings, jwt_secret=None, jwks_url=url), engine)
+        shop = TokenShop(another, sale["id"])
+        documents.append(shop.key_set("old"))
+        async with another.api.running(), asyncio.TaskGroup() as tasks:
+            await shop.fetched()
+            tasks.create_task(shop.sell(closed))
+            await shop.answered()
+            if overlapping:
+                documents.append(shop.key_set("old", "new"))
+                await shop.fetched()
+            shop.kid = "new"
+            await shop.answered()
+            documents.append(shop.key_set("new"))
+            await shop.fetched()
+            await shop.answered()
+            closed.set()
+        await another.http.aclose()
+    refused = {kid for kid, code in shop.answers if code != "accepted"}
+    assert refused == (set() if overlapping else {"new"})
+    assert min(shop.answers["old", "accepted"], shop.answers["new", "accepted"]) > 0

@@ -216,8 +216,10 @@ async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit,
     sale = await stack.create_sale(title="Chair", units=5, ends_at=in_s(3600))
     page = await open_sale(visit, sale)
     head = page.locator(".view-head")
+    why = page.locator("dialog[open] [name=reason]")
     await page.get_by_role("button", name="Pause", exact=True).click()
     await expect(page.locator("dialog[open]")).to_contain_text("From now on nobody can buy")
+    await why.fill("the price is wrong")
     await page.get_by_role("button", name="Pause it for everyone").click()
     await expect(head).to_contain_text("Paused")
     await page.get_by_role("button", name="Resume").click()
@@ -227,10 +229,12 @@ async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit,
     await page.locator("dialog[open] button[type=submit]").click()
     await expect(page.locator("dialog[open] .problem")).to_contain_text("A whole number")
     await page.locator("[name=add_units]").fill("7")
+    await why.fill("seven were found")
     await page.locator("dialog[open] button[type=submit]").click()
     await units(page, available=12)
     await page.get_by_role("button", name="Edit").click()
     await page.locator("dialog[open] [name=title]").fill("Armchair")
+    await why.fill("it has arms")
     await page.locator("dialog[open] button[type=submit]").click()
     await expect(page.locator(".view h1")).to_have_text("Armchair")
     await page.get_by_role("button", name="End sale", exact=True).click()
@@ -239,6 +243,9 @@ async def test_a_sale_is_paused_resumed_enlarged_edited_and_closed(visit: Visit,
     await expect(head).to_contain_text("closed early")
     custody = await ask(stack, "GET", f"/v1/sales/{sale['id']}/custody", operator(stack))
     assert custody["total"] == 12
+    entries = (await ask(stack, "GET", f"/v1/admin/record?sale_id={sale['id']}", operator(stack)))["entries"]
+    reasons = ["the price is wrong", None, "seven were found", "it has arms", None]
+    assert [entry["why"] for entry in reversed(entries)] == [None, *reasons]
 
 
 async def test_the_custody_bar_follows_every_unit(visit: Visit, stack: Stack) -> None:

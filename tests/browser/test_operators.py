@@ -58,9 +58,14 @@ async def test_a_key_from_its_making_to_its_end(visit: Visit, stack: Stack) -> N
     await expect(reader.locator("[data-me]")).to_have_text("Li Na · viewer")
 
     await row.get_by_role("button", name="Revoke").click()
-    await page.locator("dialog[open]").get_by_role("button", name="Revoke").click()
+    asked = page.locator("dialog[open]")
+    await asked.locator("[name=reason]").fill("has left, 已离职")
+    await keep(page, "key-revoked-why")
+    await asked.get_by_role("button", name="Revoke").click()
     await expect(row).to_contain_text("revoked")
     await expect(reader.get_by_text("Please enter your key again")).to_be_visible()
+    await page.goto(f"{stack.url}/console#/record")
+    await expect(page.locator("[data-what='key.revoked']")).to_contain_text("has left, 已离职")
 
 
 async def test_the_record_and_a_blocked_buyer(visit: Visit, stack: Stack) -> None:

@@ -123,6 +123,13 @@ MUTANTS = (
         caught_by=f"{_RECORD}::test_there_is_no_change_without_its_entry_and_no_entry_without_its_change",
     ),
     Mutant(
+        name="Who exports codes before their buyers see them is not on the record",
+        trap="ours",
+        path="web/orders/order_export.py",
+        edits={"with acting_as(operator):": "with acting_as(None):"},
+        caught_by="tests/api/test_record_of_routes.py::test_each_leaves_its_entry_with_who_and_why",
+    ),
+    Mutant(
         name="The record tells where a webhook goes, with all that is in its address",
         trap="ours",
         path="backends/sql/record_facts.py",

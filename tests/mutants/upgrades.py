@@ -27,6 +27,14 @@ MUTANTS = (
         caught_by="tests/backends/sql/test_migrations.py::test_a_database_that_this_version_would_misread[sqlite]",
     ),
     Mutant(
+        name="A migration that others' work collides with is given up",
+        trap="ours",
+        path="backends/sql/migration.py",
+        edits={"until_not_collided(partial(_step, database))": "_step(database)"},
+        caught_by="tests/backends/sql/test_migrations.py::"
+        "test_a_migration_that_collides_with_those_who_work_begins_again[postgres]",
+    ),
+    Mutant(
         name="A new version makes another thing of buyers' keys than the one before",
         trap="ours",
         path="domain/idempotency_key.py",

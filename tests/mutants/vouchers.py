@@ -49,9 +49,9 @@ MUTANTS = (
         trap="ours",
         path="backends/sql/vouchers.py",
         edits={
-            "                await connection.execute(self._mark_shown, these)\n"
+            "                marked = await connection.execute(self._mark_shown, these)\n"
             "                found = (await connection.execute(self._of_orders, these)).all()\n": (
-                "                await connection.execute(self._mark_shown, these)\n"
+                "                marked = await connection.execute(self._mark_shown, these)\n"
             )
         },
         caught_by=f"{_SQL}::test_show_and_refund_at_once_never_give_a_seen_code_to_another[postgres]",

@@ -1,15 +1,18 @@
 """Bringing a database to the shape of `tables.py`."""
 
+from functools import partial
+
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert
 
+from seckill.backends.sql.database import Database
 from seckill.backends.sql.database_choice import open_database
 from seckill.backends.sql.schema import MIGRATIONS, Schema, schema, stamp
 from seckill.backends.sql.tables import ENTRY_FORM, meta
-from seckill.backends.sql.transactions import READ_WITHIN_S, edge
+from seckill.backends.sql.transactions import READ_WITHIN_S, edge, until_not_collided
 from seckill.errors import StartError
 from seckill.ports.queue_entry import TOGETHER
 
@@ -22,20 +25,24 @@ async def migrate(url: str) -> None:
 
     A database in use is migrated step by step, each in a transaction of its own. A single transaction would hold the
     locks of the first step while it waits for those of the last, and could deadlock with one that takes them the other
-    way round.
+    way round. A step that needs several tables may still do so: whoever loses then begins again.
     """
     database = open_database(url)
     try:
         async with edge(database, READ_WITHIN_S), database.writers.connect():
             pass  # a server that accepts a connection but does not answer gets less time than a migration
         async with edge(database, MIGRATE_WITHIN_S):
-            is_done = False
-            while not is_done:
-                async with database.writers.begin() as connection:
-                    await database.lock_for_migration(connection)
-                    is_done = await connection.run_sync(_upgrade)
+            while not await until_not_collided(partial(_step, database)):
+                pass
     finally:
         await database.close()
+
+
+async def _step(database: Database) -> bool:
+    """Returns whether it was the last."""
+    async with edge(database, MIGRATE_WITHIN_S), database.writers.begin() as connection:
+        await database.lock_for_migration(connection)
+        return await connection.run_sync(_upgrade)
 
 
 def _upgrade(connection: Connection) -> bool:

@@ -7,6 +7,7 @@ import msgspec
 from sqlalchemy import BigInteger, Integer, String, Text, bindparam, delete, literal, select, update
 
 from seckill.backends.sql.database import Database
+from seckill.backends.sql.operator_record import note
 from seckill.backends.sql.tables import items, pictures, sales
 from seckill.backends.sql.transactions import reading, writing
 from seckill.backends.sql.uncancelled_calls import Calls, to_the_end
@@ -38,7 +39,10 @@ class SqlPictures:
             "high": picture.height,
         }
         async with writing(self._database) as connection:
-            if not await self._keep.run(connection, facts):
+            if await self._keep.run(connection, facts):
+                size = {"width": picture.width, "height": picture.height}
+                await note(connection, self._database, "image.uploaded", picture.address, after=size)
+            else:
                 this = pictures.c.digest == picture.digest
                 await connection.execute(update(pictures).where(this).values(used_ms=self._database.now_ms))
 

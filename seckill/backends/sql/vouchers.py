@@ -256,8 +256,13 @@ class SqlVouchers:
         if any(row.shown_ms is None for row in found):
             # Marked first and then read again: a refund that came before has taken the code back, so it is not shown.
             async with writing(self._database) as connection:
-                await connection.execute(self._mark_shown, these)
+                marked = await connection.execute(self._mark_shown, these)
                 found = (await connection.execute(self._of_orders, these)).all()
+                if marked.rowcount:
+                    of = {row.sale_id for row in found}
+                    sale_id = of.pop() if len(of) == 1 else None
+                    count = {"codes": marked.rowcount}
+                    await note(connection, self._database, "vouchers.shown", "", sale_id=sale_id, after=count)
         shown: dict[OrderNumber, list[Voucher]] = {}
         for row in found:
             shown.setdefault(OrderNumber.from_int(row.order_id), []).append(to_voucher(row))

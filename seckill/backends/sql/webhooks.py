@@ -149,7 +149,8 @@ class SqlWebhooks(SqlDispatch):
         now_ms = self._database.now_ms
         async with writing(self._database) as connection:
             # Locked, so that no keeper notes anything about it meanwhile.
-            if await self._locked(connection, webhook_id) is None:
+            known = await self._locked(connection, webhook_id)
+            if known is None:
                 return None
             at_rest = webhook_deliveries.c.state != DeliveryState.WAITING
             again = await connection.execute(
@@ -159,12 +160,16 @@ class SqlWebhooks(SqlDispatch):
             )
             if not again.rowcount:
                 await connection.execute(update(webhook_deliveries).where(*this).values(next_ms=now_ms))
-            return await _delivery(connection, webhook_id, delivery_id)
+            delivery = await _delivery(connection, webhook_id, delivery_id)
+            if delivery is not None:
+                await self._note_delivery(connection, "webhook.redelivered", known, delivery_id)
+            return delivery
 
     @to_the_end
     async def send_test(self, webhook_id: int, event_id: str) -> WebhookDelivery | None:
         async with writing(self._database) as connection:
-            if await self._locked(connection, webhook_id) is None:
+            known = await self._locked(connection, webhook_id)
+            if known is None:
                 return None
             now_ms = await now_of(connection, self._database)
             made = await connection.execute(
@@ -181,7 +186,9 @@ class SqlWebhooks(SqlDispatch):
                 )
             )
             assert made.inserted_primary_key is not None
-            return await _delivery(connection, webhook_id, made.inserted_primary_key[0])
+            (delivery_id,) = made.inserted_primary_key
+            await self._note_delivery(connection, "webhook.tested", known, delivery_id)
+            return await _delivery(connection, webhook_id, delivery_id)
 
     async def _note(
         self,
@@ -195,6 +202,10 @@ class SqlWebhooks(SqlDispatch):
         facts = [None if it is None else webhook_facts(it) for it in (before, after)]
         sale_id = next((it.sale_id for it in (after, before) if it is not None), None)
         await note(connection, self._database, what, webhook_id, sale_id=sale_id, before=facts[0], after=facts[1])
+
+    async def _note_delivery(self, connection: AsyncConnection, what: str, of: AnyRow, delivery_id: int) -> None:
+        facts = {"delivery": str(delivery_id)}
+        await note(connection, self._database, what, of.id, sale_id=of.sale_id, after=facts)
 
     async def _locked(self, connection: AsyncConnection, webhook_id: int) -> AnyRow | None:
         found = await connection.execute(select(webhooks).where(webhooks.c.id == webhook_id).with_for_update())

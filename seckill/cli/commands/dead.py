@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from seckill.cli.api_connection import call
 from seckill.cli.output import console, instant, print_json, table
-from seckill.cli.parameters import AsJson, LetterId, Url
+from seckill.cli.parameters import AsJson, LetterId, Url, Why
 from seckill.client import requests
 
 app = App(name="dead", help="List, show, replay and discard dead letters: orders that could not be written.")
@@ -39,15 +39,15 @@ def show(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> No
 
 
 @app.command
-def replay(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
+def replay(letter_id: LetterId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Try once more to write it; refused if its order is over already."""
-    _print(call(requests.act_on_dead_letter(letter_id, "replay"), url=url), as_json)
+    _print(call(requests.act_on_dead_letter(letter_id, "replay"), url=url, why=reason), as_json)
 
 
 @app.command
-def discard(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
+def discard(letter_id: LetterId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Discard it: nothing is left to do about it."""
-    _print(call(requests.act_on_dead_letter(letter_id, "discard"), url=url), as_json)
+    _print(call(requests.act_on_dead_letter(letter_id, "discard"), url=url, why=reason), as_json)
 
 
 def _print(letter: dict[str, Any], as_json: bool) -> None:

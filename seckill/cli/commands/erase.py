@@ -4,11 +4,11 @@ import sys
 
 from seckill.cli.api_connection import call
 from seckill.cli.output import print_json
-from seckill.cli.parameters import AsJson, Url
+from seckill.cli.parameters import AsJson, Url, Why
 from seckill.client import requests
 
 
-def erase(buyer: str, /, *, as_json: AsJson = False, url: Url = None) -> None:
+def erase(buyer: str, /, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Put a pseudonym in a buyer's place, everywhere and for good. Orders stay, for the books.
 
     Refused while something of theirs may still move: an order, a round that was over less than a day ago, money.
@@ -19,7 +19,7 @@ def erase(buyer: str, /, *, as_json: AsJson = False, url: Url = None) -> None:
     buyer
         The `sub` of their tokens.
     """
-    done = call(requests.erase_buyer(buyer), url=url)
+    done = call(requests.erase_buyer(buyer), url=url, why=reason)
     if as_json:
         print_json(done)
         return

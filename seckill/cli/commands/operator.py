@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from seckill.cli.api_connection import call
 from seckill.cli.output import console, instant, print_json, table
-from seckill.cli.parameters import AsJson, OptionalWhole, Url
+from seckill.cli.parameters import AsJson, OptionalWhole, Url, Why
 from seckill.client import access_requests as requests
 from seckill.domain.operator import Role
 from seckill.errors import SeckillError
@@ -26,12 +26,14 @@ def create(
         Parameter(help="viewer: reads. operator: also sales, orders, lines, buyers. admin: also keys and webhooks."),
     ] = Role.VIEWER,
     days: Annotated[OptionalWhole, Parameter(help="Days until it expires; it never does, if not given.")] = None,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """Make a key for an operator, shown only this once. The operator sets it as SECKILL_ADMIN_KEY, or enters it in the
     console."""
-    made = call(requests.create_operator(name, role, None if days is None else days * _DAY_S), url=url)
+    wish = requests.create_operator(name, role, None if days is None else days * _DAY_S)
+    made = call(wish, url=url, why=reason)
     if as_json:
         print_json(made)
         return
@@ -68,6 +70,7 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 def revoke(
     who: Annotated[str, Parameter(help="A key's id, or a name: then all keys of that name.")],
     *,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -76,7 +79,7 @@ def revoke(
     wanted = [key for key in known if who in (key["id"], key["name"]) and key["revoked_at"] is None]
     if not wanted:
         raise SeckillError(f"There is no key of {who} that could be revoked: `seckill operator list` shows them.")
-    revoked: list[dict[str, Any]] = [call(requests.revoke_operator(key["id"]), url=url) for key in wanted]
+    revoked: list[dict[str, Any]] = [call(requests.revoke_operator(key["id"]), url=url, why=reason) for key in wanted]
     if as_json:
         print_json({"operators": revoked})
         return

@@ -15,7 +15,7 @@ from seckill.cli.async_command import run, until_stopped
 from seckill.cli.command_settings import environment, with_data_folder
 from seckill.cli.commands.audit import EXIT, show
 from seckill.cli.output import console, print_json
-from seckill.cli.parameters import AsJson
+from seckill.cli.parameters import AsJson, Why
 from seckill.loops import Stop
 from seckill.operations.repair import Mended, Repair
 from seckill.ports.record import Actor, acting_as
@@ -26,7 +26,7 @@ Apply = Annotated[
 ]
 
 
-def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
+def repair(*, apply: Apply = False, reason: Why = None, as_json: AsJson = False) -> None:
     """Say what is broken and what would mend it; do it with `--apply`.
 
     It works in the safe direction only: it never invents a unit and never releases what the ledger has not decided.
@@ -44,7 +44,7 @@ def repair(*, apply: Apply = False, as_json: AsJson = False) -> None:
                 if not as_json:
                     console().print(f"[green]doing[/]  {escape(says)}", soft_wrap=True)
 
-            with acting_as(Actor("command-line")):
+            with acting_as(Actor("command-line", why=reason)):
                 mended = await mender.run(auditor, apply=apply, tell=tell)
             _show(mended, auditor.teller(), as_json=as_json)
             return EXIT[Verdict.BROKEN if mended.plan.steps else mended.report.verdict]

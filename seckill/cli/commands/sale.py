@@ -134,6 +134,7 @@ def create(
     vouchers: Vouchers = False,
     draft: Draft = False,
     key: Key = None,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -177,7 +178,7 @@ def create(
         **(goods.given() | door.given()),
         **({"published": False} if draft else {}) | ({"vouchers": True} if vouchers else {}),
     )
-    _print_one(call(request, url=url), as_json)
+    _print_one(call(request, url=url, why=reason), as_json)
 
 
 @app.command(name="list")
@@ -360,6 +361,7 @@ def duplicate(
     timezone: Timezone = "UTC",
     goods: GoodsOptions = NO_OPTIONS,
     key: Key = None,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -377,23 +379,31 @@ def duplicate(
     changes: dict[str, object] = {name: value or None for name, value in goods.given().items()}
     changes |= {name: instant.isoformat() for name, instant in window.items() if instant is not None}
     changes |= {"title": title} if title else {}
-    _print_one(call(requests.duplicate_sale(sale_id, changes, key=key), url=url), as_json)
+    _print_one(call(requests.duplicate_sale(sale_id, changes, key=key), url=url, why=reason), as_json)
 
 
 @app.command
-def publish(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
+def publish(sale_id: SaleId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Publish a sale: from now on, buyers see it."""
-    _print_one(call(requests.change_sale(sale_id, published=True), url=url), as_json)
+    _print_one(call(requests.change_sale(sale_id, reason, published=True), url=url), as_json)
 
 
 @app.command
-def hide(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
+def hide(sale_id: SaleId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Hide a sale: to buyers it does not exist any more, except in orders that they have."""
-    _print_one(call(requests.change_sale(sale_id, published=False), url=url), as_json)
+    _print_one(call(requests.change_sale(sale_id, reason, published=False), url=url), as_json)
 
 
 @app.command
-def add_stock(sale_id: SaleId, units: Whole, *, item: ItemId = None, as_json: AsJson = False, url: Url = None) -> None:
+def add_stock(
+    sale_id: SaleId,
+    units: Whole,
+    *,
+    item: ItemId = None,
+    reason: Why = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
     """Put more units on sale.
 
     Parameters
@@ -401,7 +411,7 @@ def add_stock(sale_id: SaleId, units: Whole, *, item: ItemId = None, as_json: As
     units
         How many more.
     """
-    _print_one(call(requests.add_units(sale_id, units, item), url=url), as_json)
+    _print_one(call(requests.add_units(sale_id, units, item), url=url, why=reason), as_json)
 
 
 def _of_item(item_id: str, changes: dict[str, object]) -> dict[str, object]:

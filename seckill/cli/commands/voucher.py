@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from seckill.cli.api_connection import call
 from seckill.cli.output import console, instant, print_json
-from seckill.cli.parameters import AsJson, Url
+from seckill.cli.parameters import AsJson, Url, Why
 from seckill.client import requests
 from seckill.errors import SeckillError
 
@@ -26,6 +26,7 @@ def upload(
     file: File,
     *,
     item: ItemId = None,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -34,7 +35,7 @@ def upload(
         content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise SeckillError(f"{file} cannot be read ({error.strerror}).") from error
-    counts = call(requests.upload_vouchers(sale_id, content, item_id=item), url=url)
+    counts = call(requests.upload_vouchers(sale_id, content, item_id=item), url=url, why=reason)
     if as_json:
         print_json(counts)
         return
@@ -71,9 +72,9 @@ def show(code: Code, *, as_json: AsJson = False, url: Url = None) -> None:
 
 
 @app.command
-def redeem(code: Code, *, as_json: AsJson = False, url: Url = None) -> None:
+def redeem(code: Code, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Redeem a code, once."""
-    _print_one(call(requests.redeem_voucher(code), url=url), as_json)
+    _print_one(call(requests.redeem_voucher(code), url=url, why=reason), as_json)
 
 
 def _print_one(voucher: dict[str, Any], as_json: bool) -> None:

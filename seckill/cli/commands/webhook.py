@@ -7,7 +7,7 @@ from rich.markup import escape
 
 from seckill.cli.api_connection import call
 from seckill.cli.output import console, instant, print_json, table
-from seckill.cli.parameters import AsJson, OptionalWhole, Url
+from seckill.cli.parameters import AsJson, OptionalWhole, Url, Why
 from seckill.client import requests
 
 app = App(name="webhook", help="Create, list, show, change, test and delete webhooks; their deliveries and secrets.")
@@ -34,12 +34,13 @@ def create(
     sale: Sale = None,
     description: Description = None,
     enabled: Annotated[bool, Parameter(help="Send to it from now on, or only once it is enabled.")] = True,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """Send events to an address from now on. The webhook's secret is shown only this once."""
     wish = requests.create_webhook(to, types=types, sale_id=sale, description=description, enabled=enabled)
-    _print(call(wish, url=url), as_json)
+    _print(call(wish, url=url, why=reason), as_json)
 
 
 @app.command(name="list")
@@ -81,6 +82,7 @@ def change(
     enabled: Annotated[
         bool | None, Parameter(help="Enable it, and send at once what waits for it; or disable it.")
     ] = None,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -91,13 +93,13 @@ def change(
         changes["types"] = None
     if sale == ANY:
         changes["sale_id"] = None
-    _print(call(requests.change_webhook(webhook_id, **changes), url=url), as_json)
+    _print(call(requests.change_webhook(webhook_id, **changes), url=url, why=reason), as_json)
 
 
 @app.command
-def delete(webhook_id: WebhookId, *, url: Url = None) -> None:
+def delete(webhook_id: WebhookId, *, reason: Why = None, url: Url = None) -> None:
     """Delete a webhook: nothing more is sent to it, and its deliveries are forgotten."""
-    call(requests.delete_webhook(webhook_id), url=url)
+    call(requests.delete_webhook(webhook_id), url=url, why=reason)
     console().print(f"Webhook {escape(webhook_id)} is deleted.")
 
 
@@ -108,17 +110,18 @@ def rotate(
     overlap_hours: Annotated[
         OptionalWhole, Parameter(help="Hours for which the previous secret signs as well, 0 to 168; 24 if not given.")
     ] = None,
+    reason: Why = None,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """Give a webhook a new secret, which is shown only this once."""
-    _print(call(requests.rotate_webhook(webhook_id, overlap_hours), url=url), as_json)
+    _print(call(requests.rotate_webhook(webhook_id, overlap_hours), url=url, why=reason), as_json)
 
 
 @app.command(name="test")
-def send_test(webhook_id: WebhookId, *, as_json: AsJson = False, url: Url = None) -> None:
+def send_test(webhook_id: WebhookId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
     """Send a `webhook.test` to a webhook, even a disabled one, and show its answer."""
-    _print_delivery(call(requests.try_webhook(webhook_id, wait_s=TEST_WITHIN_S), url=url), as_json)
+    _print_delivery(call(requests.try_webhook(webhook_id, wait_s=TEST_WITHIN_S), url=url, why=reason), as_json)
 
 
 @app.command
@@ -162,10 +165,12 @@ def deliveries(
 
 
 @app.command
-def redeliver(webhook_id: WebhookId, delivery_id: DeliveryId, *, as_json: AsJson = False, url: Url = None) -> None:
+def redeliver(
+    webhook_id: WebhookId, delivery_id: DeliveryId, *, reason: Why = None, as_json: AsJson = False, url: Url = None
+) -> None:
     """Send a delivery again now, and show the answer."""
     again = requests.redeliver_webhook(webhook_id, delivery_id, wait_s=TEST_WITHIN_S)
-    _print_delivery(call(again, url=url), as_json)
+    _print_delivery(call(again, url=url, why=reason), as_json)
 
 
 def _state(webhook: dict[str, Any]) -> str:

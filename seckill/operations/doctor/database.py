@@ -15,6 +15,7 @@ from seckill.operations.doctor.disk import note_disk
 from seckill.operations.doctor.examination import Health
 
 WITHIN_S = 10.0
+_OWNS_TABLES = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'orders'::regclass"
 
 
 async def examine_database(url: str, *, rights: bool = True) -> Health:
@@ -70,11 +71,17 @@ async def _postgres(connection: AsyncConnection) -> Health:
         health.mend.append("PostgreSQL is a read-only standby: point SECKILL_DATABASE_URL at the primary.")
     for right, sentence in (
         ("has_schema_privilege(current_schema(), 'CREATE')", "create tables, which `seckill migrate` has to"),
-        ("has_table_privilege('orders', 'SELECT, INSERT')", "read and insert into orders"),
+        ("has_table_privilege('orders', 'SELECT')", "read orders"),
+        ("has_table_privilege('orders', 'INSERT')", "insert into orders"),
         ("has_table_privilege('orders', 'UPDATE')", "update orders"),
     ):
         if await _value(connection, f"SELECT {right}") != "True":
             health.mend.append(f"The user of SECKILL_DATABASE_URL may not {sentence}: GRANT it.")
+    if await _value(connection, _OWNS_TABLES) != "True":
+        health.mend.append(
+            "The user of SECKILL_DATABASE_URL does not own the tables, so `seckill migrate` may not change them: GRANT "
+            "it the role of their owner."
+        )
     return health
 
 

@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from seckill.domain.order import Order
 from seckill.engine.orders.buyer_orders import recorded
+from seckill.ports.record import acting, acting_as
 from seckill.web import schemas
 from seckill.web.context import Context, context
 from seckill.web.orders import buyer_orders
@@ -79,11 +80,14 @@ async def _export(request: Request, suffix: str, media_type: str, lines: _Lines)
         return Response(lines.written(await _exported(ctx, page, with_codes)), 200, headers, media_type)
     wanted, after = await orders_wanted(request, ctx), cursor_in(request, ctx)
     first = await ctx.search.page(wanted, after, PORTION)  # before the status is sent: now it can still be an error
+    operator = acting()  # who is no longer noted while the portions are streamed
 
     async def portions() -> AsyncIterator[bytes]:
         page = first
         while True:
-            yield lines.written(await _exported(ctx, page, with_codes))
+            with acting_as(operator):
+                exported = await _exported(ctx, page, with_codes)
+            yield lines.written(exported)
             if len(page) < PORTION:
                 return
             page = await ctx.search.page(wanted, page[-1].number, PORTION)

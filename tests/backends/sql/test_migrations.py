@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import socket
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -6,7 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -27,6 +30,7 @@ from tests.fixtures.mariadb import empty_mariadb_database
 from tests.fixtures.postgres import PostgresServer, fresh_database
 from tests.patience import PATIENCE_S
 
+WAITING = text("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
 META = {(ACCESS, "0"), (CATALOGUE, "0"), (FEED, "0"), (NEEDS_REVISION, NEEDS), (MIGRATED_BY, __version__)}
 # Everything that is not in `metadata` but in the database, as the database itself writes it down.
 SHAPE = {
@@ -215,6 +219,30 @@ def breaking(url: str, after: int) -> Database:
 
     event.listen(opened.writers.sync_engine, "before_cursor_execute", execute)
     return opened
+
+
+@pytest.mark.parametrize("empty_url", ["postgres"], indirect=True)
+async def test_a_migration_that_collides_with_those_who_work_begins_again(empty_url: str, database: Database) -> None:
+    """Somebody has looked at rounds and goes on to orders, while the migration has orders and waits for rounds."""
+    await sync(database, partial(upgrade, revision="0024"))
+    somebody = await asyncpg.connect(empty_url)
+    # Somebody is patient, so the server breaks off the migration. Should it have looked before there was anything to
+    # find, somebody gives way after all, and nothing was tried.
+    await somebody.execute("SET deadlock_timeout = '1h'; SET lock_timeout = '20s'; BEGIN; SELECT FROM rounds")
+    migrating = asyncio.create_task(migrate(empty_url))
+    while not await sync(database, lambda connection: connection.execute(WAITING).all()):
+        await asyncio.sleep(0.01)
+    with contextlib.suppress(asyncpg.LockNotAvailableError):
+        await somebody.execute("SELECT FROM orders")
+    await somebody.close()
+    await migrating
+    assert await schema_of(empty_url) is Schema.CURRENT
+
+
+def upgrade(connection: Connection, revision: str) -> None:
+    config = migrations()
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
 
 
 async def test_a_database_of_a_newer_version(empty_url: str, database: Database) -> None:

@@ -2,6 +2,7 @@
 
 import time
 
+import asyncpg
 import pytest
 
 from seckill.lab.servers.mariadb import EmbeddedMariaDB
@@ -47,15 +48,30 @@ async def test_postgres_that_commits_later(own_postgres_database: str, postgres_
     assert "synchronous_commit is off by default" in health.advice[0]
 
 
-async def test_a_user_of_postgres_without_rights(postgres_database: str, postgres_server: PostgresServer) -> None:
+async def test_a_user_of_postgres_without_rights(own_postgres_database: str, postgres_server: PostgresServer) -> None:
+    """And one who has a few: each that is missing is named."""
+    login = own_postgres_database.split("//")[1].split("@")[0]
+    limited = own_postgres_database.replace(login, "limited:pw")
     postgres_server.execute("CREATE USER limited PASSWORD 'pw'")
     try:
-        login = postgres_database.split("//")[1].split("@")[0]
-        mend = (await examine_database(postgres_database.replace(login, "limited:pw"))).mend
-        assert [sentence for sentence in mend if "may not create tables" in sentence]
-        assert [sentence for sentence in mend if "may not read and insert into orders" in sentence]
+        named = " ".join((await examine_database(limited)).mend)
+        for missing in ("may not create tables", "may not read orders", "may not insert", "does not own the tables"):
+            assert missing in named
+        some = "GRANT SELECT ON orders TO limited; GRANT CREATE ON SCHEMA public TO limited"
+        await execute(own_postgres_database, some)
+        named = " ".join((await examine_database(limited)).mend)
+        assert "may not insert into orders" in named
+        assert "may not update orders" in named
+        assert "may not read orders" not in named
+        assert "may not create tables" not in named
     finally:
-        postgres_server.execute("DROP USER limited")
+        await execute(own_postgres_database, "DROP OWNED BY limited; DROP USER limited")
+
+
+async def execute(url: str, statements: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(statements)
+    await connection.close()
 
 
 @pytest.mark.parametrize(

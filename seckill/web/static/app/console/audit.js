@@ -6,6 +6,7 @@ import { Confirm, Empty, coded, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
+import { asksWhy } from "./why.js";
 
 const EVERY_MS = 5_000;
 // Every order is compared, and a gate may have to be rebuilt.
@@ -55,14 +56,14 @@ export function AuditView({ audit: latest, problem, available, sales }) {
     }
   };
   const audited = () => run("audit", async () => setOwn(await ask("GET", "/v1/admin/audit?full=true", undefined, { withinMs: WITHIN_MS })));
-  const mend = (apply) => () =>
+  const mend = (apply) => ({ reason }) =>
     run(apply ? "mend" : "plan", async () => {
-      const answer = await ask("POST", "/v1/admin/repair", { apply }, { withinMs: WITHIN_MS });
+      const answer = await ask("POST", "/v1/admin/repair", { apply }, { withinMs: WITHIN_MS, reason });
       setRepair({ ...answer, applied: apply });
       setOwn(answer.audit);
     });
   const confirm = () =>
-    setQuestion({ title: t("mend_title"), effect: t("mend_effect"), yes: t("mend_yes"), act: mend(true) });
+    setQuestion(asksWhy({ title: t("mend_title"), effect: t("mend_effect"), yes: t("mend_yes"), act: mend(true) }));
   if (available === false) return html`<div class="view"><h1>${t("audit")}</h1><${Empty} text=${t("audit_absent_text")} /></div>`;
   if (audit === null) {
     return html`<div class="view"><h1>${t("audit")}</h1><p class="facts" role="status">${problem ? told(problem) : t("loading")}</p></div>`;

@@ -6,26 +6,27 @@ import { Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
 import { ask, may, told } from "./session.js";
+import { asksWhy } from "./why.js";
 
 export function DeadView() {
   const [content, trouble, reload] = usePolled("/v1/admin/dead", 5_000);
   const [question, setQuestion] = useState(null);
   const [result, setResult] = useState({ text: "", wrong: false });
   const confirm = (letter, verb) => () =>
-    setQuestion({
+    setQuestion(asksWhy({
       title: t(`${verb}_title`, { id: letter.id }),
       effect: t(`${verb}_effect`),
       yes: t(`${verb}_yes`),
-      act: async () => {
+      act: async ({ reason }) => {
         try {
-          await ask("POST", `/v1/admin/dead/${letter.id}/${verb}`);
+          await ask("POST", `/v1/admin/dead/${letter.id}/${verb}`, undefined, { reason });
           setResult({ text: t(`${verb}_done`, { id: letter.id }), wrong: false });
         } catch (error) {
           setResult({ text: told(error), wrong: true });
         }
         reload();
       },
-    });
+    }));
   return html`<div class="view">
     <h1>${t("dead_letters")}</h1>
     <p class="facts">${t("dead_why")}</p>

@@ -15,6 +15,7 @@ import { LINE_FIELDS, LineFields, checkLine, initialLine, lineBody } from "./lin
 import { Preview, useWindows } from "./repetition.js";
 import { said } from "./sentences.js";
 import { ask, told } from "./session.js";
+import { WhyField } from "./why.js";
 
 const UNITS_MAX = 1_000_000_000;
 const LIMIT_MAX = 1_000;
@@ -268,6 +269,7 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const form = useRef();
+  const why = useRef();
   const saidByServer = useRef(new Set());
   const before = useRef(values);
   useEffect(() => {
@@ -292,7 +294,7 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
     first?.closest(".field")?.scrollIntoView({ block: "center" });
   };
   const send = () => {
-    if (sale !== null) return ask("PATCH", `/v1/sales/${sale.id}`, body(values, sale));
+    if (sale !== null) return ask("PATCH", `/v1/sales/${sale.id}`, body(values, sale), { reason: why.current });
     const content = like === null ? body(values, null) : copyBody(values);
     return ask("POST", like === null ? "/v1/sales" : `/v1/admin/sales/${like.id}/duplicate`, content, { key: keyOf(sent, content) });
   };
@@ -380,6 +382,7 @@ export function SaleForm({ sale = null, like = null, onDone, onClose }) {
       ${sale === null && html`${field("lanes", { inputmode: "numeric" })}<p class="facts">${t("lanes_why")}</p>`}
     <//>
     ${sale === null && html`<${Outcome} values=${values} now=${now} />`}
+    ${sale !== null && html`<${WhyField} onReason=${(reason) => (why.current = reason)} />`}
     <div class="form-foot">
       <p class="problem" role="alert">${faults > 0 ? counted("form_faults", faults) : problem}</p>
       ${leaving && html`<p class="notice" role="alert" data-leaving>${t("form_leaving")}</p>`}
@@ -421,12 +424,14 @@ export function AddUnits({ sale, onDone, onClose }) {
   const [units, setUnits] = useState("");
   const [itemId, setItemId] = useState(sale.items?.[0].item_id);
   const [problem, setProblem] = useState("");
+  const why = useRef();
   const submit = async (event) => {
     event.preventDefault();
     if (!isWhole(units, 1, UNITS_MAX)) return setProblem(t("wrong_whole", { least: 1, most: count(UNITS_MAX) }));
     try {
       const more = { add_units: Number(units) };
-      onDone(await ask("PATCH", `/v1/sales/${sale.id}`, itemId === undefined ? more : { items: [{ item_id: itemId, ...more }] }));
+      const change = itemId === undefined ? more : { items: [{ item_id: itemId, ...more }] };
+      onDone(await ask("PATCH", `/v1/sales/${sale.id}`, change, { reason: why.current }));
     } catch (error) {
       setProblem(told(error));
     }
@@ -444,6 +449,7 @@ export function AddUnits({ sale, onDone, onClose }) {
       <input name="add_units" inputmode="numeric" autocomplete="off" value=${units} onInput=${(event) => setUnits(event.target.value)} aria-describedby="wrong-add-units" autofocus />
     </label>
     <p class="problem" id="wrong-add-units" role="alert">${problem}</p>
+    <${WhyField} onReason=${(reason) => (why.current = reason)} />
     <div class="buttons">
       <button type="submit" class="button primary">${t("add_units")}</button>
       <button type="button" class="button quiet" onClick=${onClose}>${t("back")}</button>

@@ -6,6 +6,7 @@ import { dateTime, shortTime, t } from "../i18n.js";
 import { Chip, Confirm, Dialog, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { ask, told } from "./session.js";
+import { asksWhy } from "./why.js";
 
 const PATH = "/v1/admin/operators";
 const ROLES = ["viewer", "operator", "admin"];
@@ -25,20 +26,20 @@ export function KeysView() {
     reload();
   };
   const revoke = (key) => () =>
-    setQuestion({
+    setQuestion(asksWhy({
       title: t("key_revoke_title", { name: key.name }),
       effect: t("key_revoke_effect"),
       yes: t("key_revoke_yes"),
-      act: async () => {
+      act: async ({ reason }) => {
         try {
-          await ask("DELETE", `${PATH}/${key.id}`);
+          await ask("DELETE", `${PATH}/${key.id}`, undefined, { reason });
           setProblem("");
         } catch (error) {
           setProblem(told(error));
         }
         reload();
       },
-    });
+    }));
   return html`<div class="view">
     <div class="view-head"><h1>${t("keys")}</h1>
       <button type="button" class="button primary small" onClick=${() => setCreating(true)}>${t("new_key")}</button></div>

@@ -6,6 +6,7 @@ import { count, has, readable, shortTime, t } from "../i18n.js";
 import { Chip, Confirm, Dialog, html, useRepeated } from "../ui.js";
 import { usePolled } from "./data.js";
 import { ask, may, told } from "./session.js";
+import { asksWhy } from "./why.js";
 
 const EVERY_MS = 1_000;
 const DRAW_EVERY_MS = 2_000;
@@ -119,16 +120,16 @@ function LineActions({ sale, found, onChanged }) {
   const [question, setQuestion] = useState(null);
   const [problem, setProblem] = useState("");
   const path = `/v1/admin/sales/${sale.id}/line`;
-  const change = (body) => async () => {
+  const change = (body) => async ({ reason }) => {
     try {
       setProblem("");
-      await ask("PATCH", path, body);
+      await ask("PATCH", path, body, { reason });
     } catch (error) {
       setProblem(told(error));
     }
     onChanged();
   };
-  const askToPause = () => setQuestion({ title: t("line_pause_title"), effect: t("line_pause_effect"), yes: t("line_pause"), act: change({ paused: true }) });
+  const askToPause = () => setQuestion(asksWhy({ title: t("line_pause_title"), effect: t("line_pause_effect"), yes: t("line_pause"), act: change({ paused: true }) }));
   const over = sale.state === "ended";
   const close = () => setOpen(null);
   const done = () => {

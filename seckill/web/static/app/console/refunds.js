@@ -6,6 +6,7 @@ import { counted, has, money, readable, shortTime, t } from "../i18n.js";
 import { Chip, Confirm, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { ask, may, told } from "./session.js";
+import { asksWhy } from "./why.js";
 
 export const refundReason = (reason) => (has(`refund_${reason}`) ? t(`refund_${reason}`) : reason);
 
@@ -14,20 +15,20 @@ export function RefundsView() {
   const [question, setQuestion] = useState(null);
   const [problem, setProblem] = useState("");
   const confirm = (refund) => () =>
-    setQuestion({
+    setQuestion(asksWhy({
       title: t("refund_done_title"),
       effect: t("refund_done_effect", { amount: money(refund.amount_cents, refund.currency), payment: refund.payment_id }),
       yes: t("refund_done_yes"),
-      act: async () => {
+      act: async ({ reason }) => {
         try {
-          await ask("POST", `/v1/admin/refunds/${refund.id}/done`);
+          await ask("POST", `/v1/admin/refunds/${refund.id}/done`, undefined, { reason });
           setProblem("");
         } catch (error) {
           setProblem(told(error));
         }
         reload();
       },
-    });
+    }));
   return html`<div class="view">
     <h1>${t("refunds")}</h1>
     <p class="facts">${t("refunds_why")}</p>

@@ -22,6 +22,7 @@ import { ask, may, told } from "./session.js";
 import { stateOf } from "./states.js";
 import { Summary } from "./summary.js";
 import { Timeline, gathered } from "./timeline.js";
+import { asksWhy } from "./why.js";
 
 const CUSTODY_EVERY_MS = 700; // with the answer's way, whatever moves is seen within a second
 const ORDERS_EVERY_MS = 2_000;
@@ -96,10 +97,10 @@ function Actions({ sale, onChanged }) {
   const [question, setQuestion] = useState(null);
   const [open, setOpen] = useState(null);
   const [problem, setProblem] = useState("");
-  const change = (method, path, body) => async () => {
+  const change = (method, path, body) => async ({ reason }) => {
     try {
       setProblem("");
-      await ask(method, `/v1/sales/${sale.id}${path}`, body);
+      await ask(method, `/v1/sales/${sale.id}${path}`, body, { reason });
       onChanged();
     } catch (error) {
       setProblem(told(error));
@@ -108,7 +109,7 @@ function Actions({ sale, onChanged }) {
   const act = (verb) => change("POST", `/${verb}`);
   const show = (published) => change("PATCH", "", { published });
   const confirm = (verb) => () =>
-    setQuestion({ title: t(`${verb}_title`), effect: t(`${verb}_effect`), yes: t(`${verb}_yes`), act: act(verb) });
+    setQuestion(asksWhy({ title: t(`${verb}_title`), effect: t(`${verb}_effect`), yes: t(`${verb}_yes`), act: act(verb) }));
   const done = () => {
     setOpen(null);
     onChanged();
@@ -118,7 +119,7 @@ function Actions({ sale, onChanged }) {
     location.hash = `#/sales/${made.id}`;
   };
   const over = sale.state === "ended";
-  const askToHide = () => setQuestion({ title: t("hide_title"), effect: t("hide_effect"), yes: t("hide_yes"), act: show(false) });
+  const askToHide = () => setQuestion(asksWhy({ title: t("hide_title"), effect: t("hide_effect"), yes: t("hide_yes"), act: show(false) }));
   return html`<div class="actions">
     ${!sale.published && html`<button type="button" class="button primary small" onClick=${show(true)}>${t("publish")}</button>`}
     ${!sale.published || sale.waits_for_codes

@@ -7,6 +7,7 @@ import { Chip, Confirm, Dialog, Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
 import { said } from "./sentences.js";
 import { ask, may, told } from "./session.js";
+import { asksWhy } from "./why.js";
 
 const PATH = "/v1/admin/webhooks";
 const TEST_WITHIN_S = 20;
@@ -71,14 +72,14 @@ function Endpoint({ webhook, titles, attempt, onEdit, onSecret, onAsk }) {
   };
   const toggle = () => attempt(async () => void (await ask("PATCH", path, { enabled: !webhook.enabled })));
   const confirm = (verb, act) => () =>
-    onAsk({
+    onAsk(asksWhy({
       title: t(`webhook_${verb}_title`),
       effect: t(`webhook_${verb}_effect`, { url: webhook.url }),
       yes: t(`webhook_${verb}_yes`),
-      act: () => attempt(act),
-    });
-  const rotate = confirm("rotate", async () => void onSecret(await ask("POST", `${path}/rotate`, {})));
-  const remove = confirm("delete", async () => void (await ask("DELETE", path)));
+      act: (options) => attempt(() => act(options)),
+    }));
+  const rotate = confirm("rotate", async (options) => void onSecret(await ask("POST", `${path}/rotate`, {}, options)));
+  const remove = confirm("delete", async (options) => void (await ask("DELETE", path, undefined, options)));
   const filter = [webhook.types?.join(", ") ?? t("webhook_all_events"), webhook.sale_id ? (titles[webhook.sale_id] ?? webhook.sale_id) : null];
   return html`<article class="found" data-webhook=${webhook.id}>
     <header><h2 class="text">${webhook.url}</h2><${Chip} ...${stateOf(webhook)} /></header>
