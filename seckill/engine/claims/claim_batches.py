@@ -102,7 +102,10 @@ class Batcher(Batches[Claim, Answer]):
         return answers
 
     def _tell(self, batch: _Batch, answers: list[Answer]) -> None:
-        self._before_answers(answers)
+        try:
+            self._before_answers(answers)
+        except Exception:  # all of them, and those of the call under way, still wait for their answers
+            log.exception("answers could not be prepared", claims=len(batch))
         for (_, waiting), answer in zip(batch, answers, strict=True):
             if not waiting.done():
                 waiting.set_result(answer)
