@@ -14,11 +14,13 @@ import pytest
 
 from seckill.bootstrap.engine import Engine, open_engine
 from seckill.bootstrap.use_cases import UseCases
+from seckill.domain.order import States
 from seckill.engine.alarms.alarm import Alarm
 from seckill.engine.keeper import SERVERS_EVERY_S, Keeper, KeeperStep, run_schedule
 from seckill.engine.orders.worker import Worker
 from seckill.loops import Stop
 from seckill.operations.server_alarm import ServerAlarm
+from seckill.ports.transport import NewsTransport
 from seckill.settings import Secret, Settings
 from seckill.web.app import Api
 from seckill.web.buyers.buyer_tokens import LEEWAY_S, mint_buyer_token
@@ -163,6 +165,44 @@ async def node(settings: Settings, engine: Engine) -> AsyncIterator[Node]:
     node = await make_node(settings, engine)
     yield node
     await node.http.aclose()
+
+
+class _Heard:
+    """Passes on announcements, and notes that there was one."""
+
+    def __init__(self, transport: NewsTransport) -> None:
+        self._transport = transport
+        self.some = False
+
+    async def state_changes(self) -> AsyncIterator[States]:
+        async for states in self._transport.state_changes():
+            self.some = True
+            yield states
+
+
+@asynccontextmanager
+async def listening(node: Node) -> AsyncIterator[None]:
+    """The node hears what is announced within the block. What is announced before it listens, nobody hears."""
+    transport = node.engine.transport
+    heard: Any = _Heard(transport)
+    task = asyncio.create_task(node.api.context.orders.listen(heard))
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not heard.some:
+                await transport.publish_states({"unpaid": []})
+                await asyncio.sleep(0.01)
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until_watched(node: Node) -> None:
+    """Waits until somebody waits for an order to change."""
+    orders = node.api.context.orders
+    async with asyncio.timeout(PATIENCE_S):
+        while not any(watch._shown for watches in orders._watches.values() for watch in watches):
+            await asyncio.sleep(0.01)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from seckill.backends.redis import keys
 from seckill.backends.redis.gate import connect
 from seckill.bootstrap.engine import Engine
 from seckill.engine.orders.releases import ReleaseDesk
-from tests.api.conftest import OPERATOR, Node, buyer
+from tests.api.conftest import OPERATOR, Node, buyer, listening, until_watched
 from tests.patience import PATIENCE_S
 
 
@@ -92,14 +92,13 @@ async def test_expiry(node: Node, release_desk: ReleaseDesk) -> None:
 async def test_waiting_buyers_are_told(node: Node, release_desk: ReleaseDesk) -> None:
     sale = await node.create()
     order_id = await order(node, sale)
-    listening = asyncio.create_task(node.api.context.orders.listen(node.engine.transport))
-    url = f"/v1/orders/{order_id}?wait=20&seen=unpaid"
-    waiting = asyncio.create_task(node.http.get(url, headers=buyer("ann")))
-    await asyncio.wait([waiting], timeout=0.2)
-    await act(node, order_id, "cancel")
-    await release_desk.pass_on()
-    assert (await waiting).json()["state"] == "cancelled"
-    listening.cancel()
+    async with listening(node):
+        url = f"/v1/orders/{order_id}?wait=20&seen=unpaid"
+        waiting = asyncio.create_task(node.http.get(url, headers=buyer("ann")))
+        await until_watched(node)
+        await act(node, order_id, "cancel")
+        await release_desk.pass_on()
+        assert (await waiting).json()["state"] == "cancelled"
 
 
 async def test_nobody_touches_what_is_not_theirs(node: Node) -> None:

@@ -14,7 +14,7 @@ from seckill.bootstrap.engine import Engine
 from seckill.errors import GateUnavailable, LedgerUnavailable
 from seckill.settings import Settings
 from seckill.web.pages.pages import EMBED_PATHS
-from tests.api.conftest import OPERATOR, Node, buyer, make_node
+from tests.api.conftest import OPERATOR, Node, buyer, listening, make_node, until_watched
 
 
 async def test_another_buyers_order_is_as_unknown_as_none(node: Node) -> None:
@@ -46,21 +46,18 @@ async def test_an_order_in_a_sale_that_is_new_to_this_node_is_found(
 async def test_waiting_ends_when_the_order_is_written(node: Node) -> None:
     sale = await node.create()
     order = (await node.buy(sale, "ann")).json()
-    url = f"/v1/orders/{order['order_id']}"
-    listening = asyncio.create_task(node.api.context.orders.listen(node.engine.transport))
-    waiting = asyncio.create_task(node.http.get(f"{url}?wait=20", headers=buyer("ann")))
-    await asyncio.wait([waiting], timeout=0.2)
-    assert not waiting.done()
-    await node.work()
-    assert (await waiting).json()["state"] == "unpaid"
-    listening.cancel()
+    async with listening(node):
+        waiting = asyncio.create_task(node.http.get(f"/v1/orders/{order['order_id']}?wait=20", headers=buyer("ann")))
+        await until_watched(node)
+        await node.work()
+        assert (await waiting).json()["state"] == "unpaid"
 
 
 async def test_waiting_ends_also_when_the_announcement_was_missed(node: Node) -> None:
     sale = await node.create()
     order = (await node.buy(sale, "ann")).json()
     waiting = asyncio.create_task(node.http.get(f"/v1/orders/{order['order_id']}?wait=20", headers=buyer("ann")))
-    await asyncio.wait([waiting], timeout=0.2)
+    await until_watched(node)
     await node.work()
     await asyncio.wait([waiting], timeout=0.2)
     assert not waiting.done(), "nobody has told it yet"
@@ -260,7 +257,7 @@ async def test_waiting_buyers_are_answered_when_the_node_stops(node: Node) -> No
     sale = await node.create()
     order = (await node.buy(sale, "ann")).json()
     waiting = asyncio.create_task(node.http.get(f"/v1/orders/{order['order_id']}?wait=30", headers=buyer("ann")))
-    await asyncio.wait([waiting], timeout=0.2)
+    await until_watched(node)
     node.api.context.orders.close()
     assert (await waiting).json()["state"] == "queued"
 

@@ -245,6 +245,31 @@ async def test_a_gate_that_comes_back_while_it_is_being_rebuilt_is_noticed(
     assert await keeper.recovery.losses.find() == []
 
 
+async def test_a_gate_that_comes_back_open_just_after_the_epoch_was_raised_admits_nobody(
+    node: Node, keeper: Keeper, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that has not heard of the fence takes over: whoever was admitted there after the rebuild has read what
+    it keeps would have an order that is void."""
+    sale = await node.create(units=5)
+    (found,) = await engine.ledger.sales()
+    begin, statuses = engine.gate.begin_rebuild, []
+
+    async def begin_when_somebody_has_pressed(round_: Round, token: str) -> bool:
+        statuses.append((await node.buy(sale, "ann")).status_code)
+        return await begin(round_, token)
+
+    assert await engine.ledger.next_epoch(found.round) is not None, "and the gate has not heard of it"
+    monkeypatch.setattr(engine.gate, "begin_rebuild", begin_when_somebody_has_pressed)
+    await rebuild(keeper)
+    assert statuses == [503]
+    await node.refresh()
+    assert (await node.buy(sale, "ann")).status_code == 202
+    await node.work()
+    tally = await engine.ledger.tally(found.round.id)
+    assert tally is not None
+    assert tally.unpaid == 1
+
+
 async def test_entries_of_the_old_epoch_do_no_harm(node: Node, keeper: Keeper, engine: Engine, redis_url: str) -> None:
     """A worker has them in hand while the gate is rebuilt: they are void, and their buyers are told."""
     sale = await node.create(units=2)

@@ -208,8 +208,11 @@ async def test_an_answer_that_cannot_be_written_concerns_nobody_else(
 
     monkeypatch.setattr(served.node.engine.gate, "admit", slow)
     monkeypatch.setattr(ClaimRoute, "admitted", fails_once)
+    (batcher,) = served.node.api.context.desk._batchers.values()
     pressing = [asyncio.create_task(press(served, sale, f"b-{number}")) for number in range(6)]
-    await asyncio.sleep(0.1)  # the first is on its way to the gate, and the others wait for it
+    async with asyncio.timeout(PATIENCE_S):
+        while sum(together) + len(batcher._waiting) < 6:  # on their way to the gate, or waiting for those who are
+            await asyncio.sleep(0.01)
     go_on.set()
     async with asyncio.timeout(PATIENCE_S):
         said = await asyncio.gather(*pressing)

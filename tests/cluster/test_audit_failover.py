@@ -58,9 +58,11 @@ class Watch:
 async def watching(settings: Settings, shop: Shop) -> AsyncIterator[Watch]:
     watch = Watch()
     task = asyncio.create_task(watch.run(settings, shop))
-    yield watch
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    try:
+        yield watch
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def until_told(looking: Auditor) -> Report:

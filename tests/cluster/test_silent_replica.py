@@ -16,10 +16,12 @@ from seckill.backends.redis.gate import RedisGate
 from seckill.backends.redis.streams import StreamTransport
 from seckill.backends.sql import SqlLedger
 from seckill.bootstrap.engine import open_engine
+from seckill.bootstrap.use_cases import UseCases
 from seckill.domain.admission import Claim
 from seckill.domain.order_number import OrderNumber
 from seckill.domain.outcome import Outcome
 from seckill.domain.sale import RoundRef
+from seckill.engine.rounds.rebuild_queue import RoundRecovery
 from seckill.engine.rounds.shared_gate import SharedGate
 from seckill.errors import GateError, GateUnclear, TransportUnavailable
 from seckill.lab.servers.cluster import LocalCluster
@@ -350,6 +352,43 @@ async def test_a_round_that_was_rebuilt_admits_nobody_from_before_its_rebuild(
                 for i in range(10):
                     assert await shop.insist(f"late{i}") == 202
                 await settle(servers, shop)
+
+
+async def test_a_round_whose_rebuild_was_begun_admits_nobody_from_before(
+    servers: ReplicatedServers, tmp_path: Path
+) -> None:
+    """The keeper that rebuilds it has fenced it and raised its epoch, and died with the primary. The replica has heard
+    of none of this: it has the round open to buyers, whose orders would be void."""
+    settings = make_settings(servers.url, tmp_path, gate_timeout_s=GATE_TIMEOUT_S)
+    async with open_shop(settings, units=50) as shop:
+        for i in range(3):
+            assert await shop.insist(f"early{i}") == 202
+        await shop.node.work()
+        (sale,) = await shop.engine.ledger.sales()
+        primary = await silence(servers, sale.round.lane)
+        await shop.engine.gate.fence(sale.round)
+        assert await shop.engine.ledger.next_epoch(sale.round) is not None
+        await fail_over(servers, primary)
+        view = await gate_view(shop)
+        assert (view.epoch, view.status) == (1, "open"), "the replica has never heard of it"
+        await servers.heal()
+        use = UseCases(shop.engine, settings)
+        await use.sale_cache.refresh_sales()
+        async with asyncio.timeout(PATIENCE_S):
+            while not await opened_lanes(use.recovery):
+                await asyncio.sleep(0.05)
+        for i in range(10):  # the lane is open again, and no keeper has gone on with the rebuild
+            assert await shop.buy(f"late{i}") == 503
+        async with keeping(settings, shop.engine), working(shop):
+            for i in range(10):
+                assert await shop.insist(f"late{i}") == 202
+            await settle(servers, shop)
+
+
+async def opened_lanes(recovery: RoundRecovery) -> int:
+    with suppress(GateError):  # the new primary has to be found first
+        return await recovery.look_after_lanes()
+    return 0
 
 
 async def test_units_are_not_got_before_a_replica_knows_that_they_were_sent(cluster: LocalCluster) -> None:

@@ -232,6 +232,28 @@ MUTANTS = (
         caught_by="tests/api/test_rebuild.py::test_an_empty_gate_is_rebuilt_and_sells_on",
     ),
     Mutant(
+        name="A rebuild reads what it keeps while the gate admits",
+        trap="F51",
+        path="engine/rounds/rebuild.py",
+        edits={"        await self._gate.fence(round_)\n        kept =": "        kept ="},
+        caught_by="tests/api/test_rebuild.py::"
+        "test_a_gate_that_comes_back_open_just_after_the_epoch_was_raised_admits_nobody",
+    ),
+    Mutant(
+        name="A replica opens a round whose rebuild has begun",
+        trap="F51",
+        path="engine/rounds/failover.py",
+        edits={
+            "                    await self._gate.fence(round_)\n            elif": "                    pass\n            elif"
+        },
+        caught_by="tests/cluster/test_silent_replica.py::"
+        "test_a_round_whose_rebuild_was_begun_admits_nobody_from_before[sentinel]",
+        also=(
+            "tests/cluster/test_silent_replica.py::"
+            "test_a_round_whose_rebuild_was_begun_admits_nobody_from_before[cluster]",
+        ),
+    ),
+    Mutant(
         name="A rebuild reads on by its own order of names",
         trap="F51",
         path="engine/rounds/rebuild.py",

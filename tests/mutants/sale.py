@@ -104,12 +104,24 @@ MUTANTS = (
         trap="ours",
         path="engine/claims/claim_batches.py",
         edits={
-            "        self._before_answers(answers)\n": "",
+            "            self._before_answers(answers)\n": "            pass\n",
             "        answers = await self._ask(batch)\n": "        answers = await self._ask(batch)\n"
             "        self._before_answers(answers)\n",
         },
         caught_by="tests/engine/claims/test_claim_batches.py::"
         "test_the_gate_works_on_the_next_batch_while_the_callers_of_this_one_are_told",
+    ),
+    Mutant(
+        name="Callers get no answer when nothing could be prepared for them",
+        trap="ours",
+        path="engine/claims/claim_batches.py",
+        edits={
+            "        except Exception:  # all of them, and those of the call under way, still wait for their answers\n": (
+                "        except GateError:\n"
+            )
+        },
+        caught_by="tests/engine/claims/test_claim_batches.py::"
+        "test_callers_are_told_though_nothing_could_be_prepared_for_them",
     ),
     Mutant(
         name="The gate has nothing to do while callers are told",

@@ -104,7 +104,7 @@ class Batcher(Batches[Claim, Answer]):
     def _tell(self, batch: _Batch, answers: list[Answer]) -> None:
         try:
             self._before_answers(answers)
-        except Exception:  # it only saves work, and these callers and those of the call under way wait
+        except Exception:  # all of them, and those of the call under way, still wait for their answers
             log.exception("answers could not be prepared", claims=len(batch))
         for (_, waiting), answer in zip(batch, answers, strict=True):
             if not waiting.done():

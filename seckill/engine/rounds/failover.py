@@ -5,7 +5,8 @@ A replica that takes over may lack the newest orders. The gate closes such a lan
 
 1. Every order that the ledger has for the lane's rounds must be there, and the lane must still know which units it sent
    to other lanes. If something is missing, the round is fenced, to be rebuilt. Orders that no worker had written are
-   lost without a trace; that can only happen with `fast`.
+   lost without a trace; that can only happen with `fast`. A round whose rebuild has begun is fenced in any case: the
+   replica may not have heard of it.
 2. Orders that are over in the ledger and live in the gate are released once more. Their release was lost.
 3. The gate gets the round's newest rules again.
 4. The keeper vouches for the server, and the lane admits again.
@@ -84,9 +85,12 @@ class LaneFailover:
     async def _compare(self, lane: int) -> None:
         for known in self._sale_cache.rounds_in(lane):
             round_ = await self._newest(known)
-            if round_ is None or round_.opened_ms is None:
-                continue  # not opened yet, retired, or to be rebuilt anyway
-            if not await self._is_complete(round_):
+            if round_ is None:
+                continue  # retired
+            if round_.opened_ms is None:  # not opened yet, or being rebuilt
+                if round_.epoch > FIRST_EPOCH:
+                    await self._gate.fence(round_)
+            elif not await self._is_complete(round_):
                 log.error("orders of a round are gone from the gate: it refuses until it is rebuilt", round=round_.id)
                 await self._gate.fence(round_)
                 self._lost[round_.id] = round_

@@ -2,7 +2,8 @@
 
 1. Fence: the gate admits no one from now on.
 2. For a while, workers write what is still in the stream.
-3. The ledger gives the round a new epoch. Entries of the old one are void from now on.
+3. The ledger gives the round a new epoch. Entries of the old one are void from now on. The gate is fenced once more:
+   by now it may be another server that has not heard of the fence, and a keeper compares it by the ledger's epoch.
 4. Orders that were accepted but are not in the ledger are written under the new epoch (`orders/order_recovery.py`). An
    order is refused, and its buyer told, if there is no room for it, or if only the worker that is handling it knows of
    it.
@@ -79,6 +80,7 @@ class Rebuilder:
         return bool(await self._transport.backlog(round_.every_lane)) and self._monotonic() - noticed_s < DRAIN_S_MAX
 
     async def _rebuild(self, round_: Round) -> bool:
+        await self._gate.fence(round_)
         kept = await self._unwritten.keep(round_)  # while the gate still has its records
         if kept:
             await self._tell(round_, kept)

@@ -18,7 +18,7 @@ from seckill.engine.money import payments as payments_module
 from seckill.engine.money.late_payments import late_request_id
 from seckill.ports.payment import LatePayment
 from seckill.settings import Settings
-from tests.api.conftest import OPERATOR, buyer, make_node, token_with
+from tests.api.conftest import OPERATOR, buyer, listening, make_node, token_with, until_watched
 from tests.api.payments.conftest import PRICE, Shop
 from tests.api.test_rebuild import rebuild
 from tests.backends.sql.looking import write
@@ -317,15 +317,14 @@ async def test_who_waits_is_told_of_the_refund(shop: Shop) -> None:
     sale = await shop.node.create(units=1)
     order_id = await shop.over(sale)
     await shop.order(sale, "bob")
-    listening = asyncio.create_task(shop.node.api.context.orders.listen(shop.engine.transport))
-    url = f"/v1/orders/{order_id}?wait=20&seen=expired"
-    waiting = asyncio.create_task(shop.node.http.get(url, headers=buyer("ann")))
-    await asyncio.wait([waiting], timeout=0.2)
-    await shop.notify(order_id)
-    await shop.release_desk.pass_on()
-    await shop.node.api.context.orders.look_up_waiting()
-    assert (await waiting).json()["state"] == "refunded"
-    listening.cancel()
+    async with listening(shop.node):
+        url = f"/v1/orders/{order_id}?wait=20&seen=expired"
+        waiting = asyncio.create_task(shop.node.http.get(url, headers=buyer("ann")))
+        await until_watched(shop.node)
+        await shop.notify(order_id)
+        await shop.release_desk.pass_on()
+        await shop.node.api.context.orders.look_up_waiting()
+        assert (await waiting).json()["state"] == "refunded"
 
 
 def _keeper(shop: Shop) -> Keeper:

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from seckill.backends.sql import SqlLedger, open_ledger
 from tests.backends.sql.making import admission, draft
+from tests.patience import PATIENCE_S
 
 _ADD = text("INSERT INTO meta (name, value) VALUES (:name, 'x')")
 _ADDED = text("SELECT count(*) FROM meta WHERE value = 'x'")
@@ -61,7 +62,7 @@ async def test_who_is_cancelled_waits_for_the_thread_and_nothing_is_written(ledg
     async def work(there: AsyncConnection) -> None:
         await there.execute(_ADD, {"name": "one"})
         inside.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE_S)
         await there.execute(_ADD, {"name": "two"})
 
     async def write() -> None:
@@ -69,7 +70,7 @@ async def test_who_is_cancelled_waits_for_the_thread_and_nothing_is_written(ledg
             await ledger.database.together(connection, work)
 
     writing = asyncio.create_task(write())
-    await asyncio.to_thread(inside.wait, 10)
+    await asyncio.to_thread(inside.wait, PATIENCE_S)
     writing.cancel()
     await asyncio.sleep(0.05)
     assert not writing.done()  # its rollback must not meet a statement in the thread

@@ -93,6 +93,25 @@ async def test_the_gate_works_on_the_next_batch_while_the_callers_of_this_one_ar
     assert told[2:] == [2, (1, 2), (2, 2)], "what is prepared for a batch is still there when its callers are told"
 
 
+async def test_callers_are_told_though_nothing_could_be_prepared_for_them() -> None:
+    """Neither those of this batch nor those of the next one, whose call is under way, are left waiting."""
+
+    def fail(_: Sequence[Answer]) -> None:
+        raise MemoryError
+
+    calls = Calls()
+    batcher = Batcher(calls, LanePace(), fail)
+    tasks = [submit(batcher, Claim("0", 1))]
+    await settle()
+    tasks += [submit(batcher, Claim(str(i), 1)) for i in (1, 2)]
+    for _ in range(2):
+        calls.go.release()
+        await settle()
+    assert [task.done() for task in tasks] == [True] * 3
+    assert await asyncio.gather(*tasks) == [echo(Claim(str(i), 1)) for i in range(3)]
+    assert batcher.idle
+
+
 async def test_a_buyer_who_gives_up_shifts_no_other_answer() -> None:
     """Each buyer gets the answer to their own claim, while others give up as they wait or are being asked (S27)."""
     calls = Calls()

@@ -55,6 +55,8 @@ class Gate:
         if ref is None:
             yield {}
 
+    async def fence(self, round_: Round) -> None: ...
+
     async def begin_rebuild(self, round_: Round, token: str) -> bool:
         return True
 
