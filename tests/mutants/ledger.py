@@ -70,6 +70,20 @@ MUTANTS = (
         "test_an_order_that_another_worker_writes_at_the_same_instant_is_no_refusal[sqlite]",
     ),
     Mutant(
+        name="On SQLite, a known order in a large batch hides that the orders before it are new",
+        trap="ours",
+        path="backends/sql/sqlite_orders.py",
+        edits={'                    await connection.execute(self._delete, {"listed": [row[0] for row in new]})\n': ""},
+        caught_by="tests/backends/sql/test_record.py::test_one_order_of_a_large_batch_is_known[sqlite-150]",
+    ),
+    Mutant(
+        name="On SQLite, orders of a batch are written with the quantity of the first one",
+        trap="ours",
+        path="backends/sql/sqlite_orders.py",
+        edits={"_kind = itemgetter(1, 3, 6)": "_kind = itemgetter(1, 6)"},
+        caught_by="tests/backends/sql/test_record.py::test_orders_of_many_kinds_in_one_batch[sqlite-5]",
+    ),
+    Mutant(
         name="On PostgreSQL, an order of no round is written",
         trap="ours",
         path=ROUNDS_OF_ORDERS,

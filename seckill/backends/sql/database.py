@@ -139,8 +139,8 @@ class Database(Protocol):
     async def together(
         self, connection: AsyncConnection, work: Callable[[AsyncConnection], Coroutine[Any, Any, T]]
     ) -> T:
-        """What `work` does with the connection, and it may use nothing else of that than `execute` and `scalars` and
-        await nothing else: where each statement has a long way, they share one."""
+        """What `work` does with the connection, and it may use nothing else of that than `execute`, `scalars` and
+        `exec_driver_sql`, and await nothing else: where each statement has a long way, they share one."""
 
     def verdict(self, error: Exception) -> ErrorMeaning | None:
         """Returns None for an unexpected error, which must not be hidden."""

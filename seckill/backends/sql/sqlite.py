@@ -26,9 +26,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.types import TypeEngine
 
 from seckill.backends.sql.database import AnySelect, ErrorMeaning, NewOrderEntries
+from seckill.backends.sql.sqlite_orders import InsertRows
 from seckill.backends.sql.sqlite_thread import driver, in_thread
 from seckill.backends.sql.sqlite_writer_lock import BEGIN, ReadingConnection, WriterLock, WritingConnection
-from seckill.backends.sql.statements import InsertOrders, JsonList, Returning, first_line, update_returning
+from seckill.backends.sql.statements import JsonList, Returning, first_line, update_returning
 from seckill.errors import StartError
 
 T = TypeVar("T")
@@ -111,9 +112,9 @@ class SqliteDatabase:
 
     def insert_orders(
         self, source: AnySelect, events_of: Callable[[FromClause], Insert], entries: NewOrderEntries
-    ) -> InsertOrders:
+    ) -> InsertRows:
         listed = func.json_each(bindparam("listed", type_=JsonList)).table_valued("value")
-        return InsertOrders(self, source, events_of, entries, listed)
+        return InsertRows(self, source, events_of, entries, listed)
 
     def update_returning(
         self, table: Table, where: ColumnElement[bool], values: Mapping[str, Any], returning: Sequence[str]

@@ -161,6 +161,9 @@ class _Here:
     async def scalars(self, *statement: Any) -> Any:
         return self._connection.scalars(*statement)
 
+    async def exec_driver_sql(self, *statement: Any) -> Any:
+        return self._connection.exec_driver_sql(*statement)
+
 
 async def in_thread(connection: AsyncConnection, work: Callable[[AsyncConnection], Coroutine[Any, Any, T]]) -> T:
     """Runs all statements of `work`, which awaits nothing else, in one trip to the connection's thread and back."""

@@ -93,6 +93,39 @@ async def test_a_large_batch(ledger: SqlLedger) -> None:
     assert len(await ledger.orders([one.number for one in batch])) == 5000
 
 
+@pytest.mark.parametrize("known", [0, 150, 299])
+async def test_one_order_of_a_large_batch_is_known(ledger: SqlLedger, known: int) -> None:
+    sale = await ledger.create_sale(draft(units=1000), lane=0)
+    batch = [admission(sale.round, counter) for counter in range(1, 301)]
+    await ledger.record([batch[known]])
+    recorded = await ledger.record(batch)
+    assert (recorded.new, recorded.repeated) == (299, 1)
+    assert recorded.states == {"unpaid": [int(one.number) for one in batch]}
+    assert await counts(ledger, sale.round.id) == (300, 300, 300)
+    told = {event.order_id: event.at_ms for event in await event_rows(ledger)}
+    assert told == {row.id: row.recorded_ms for row in await order_rows(ledger)}, "each event has its order's moment"
+
+
+@pytest.mark.parametrize("quantities", [5, 10])  # fewer kinds of orders than SQLite takes apart, and more
+async def test_orders_of_many_kinds_in_one_batch(ledger: SqlLedger, quantities: int) -> None:
+    """Each is written with its own quantity, and with the price of its sale."""
+    sales = [await ledger.create_sale(draft(price_cents=cents), lane=0) for cents in (0, 700, 900)]
+    batch = [
+        admission(sale.round, 10 * quantity + place, user=f"buyer-{quantity}", quantity=quantity)
+        for quantity in range(1, quantities + 1)
+        for place, sale in enumerate(sales)
+    ]
+    assert (await ledger.record(batch)).new == len(batch)
+    rows = await order_rows(ledger)
+    assert {(row.round_id, row.quantity, row.user_id, row.price_cents) for row in rows} == {
+        (sale.round.id, quantity, f"buyer-{quantity}", quantity * sale.price_cents)
+        for quantity in range(1, quantities + 1)
+        for sale in sales
+    }
+    assert {row.state for row in rows if row.price_cents == 0} == {"paid"}
+    assert {row.state for row in rows if row.price_cents > 0} == {"unpaid"}
+
+
 @pytest.mark.parametrize("user", ["用户七", "o'Brien", 'a"b\\c', "%s :x ?", "🧦", "x" * 128])
 async def test_users_are_kept_letter_by_letter(ledger: SqlLedger, user: str) -> None:
     sale = await ledger.create_sale(draft(), lane=0)
