@@ -33,7 +33,7 @@ def list_(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Alarms, newest first, with the row of the runbook that says what to do.
+    """List alarms, newest first, each with the row of the runbook that says what to do.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def list_(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Buyers who are blocked, by name."""
+    """List blocked buyers, by name."""
     found = call(requests.blocked_buyers(after=after), url=url)
     if as_json:
         print_json(found)

@@ -15,7 +15,7 @@ app = App(name="dead", help="List, show, replay and discard dead letters: orders
 
 @app.command(name="list")
 def list_(*, as_json: AsJson = False, url: Url = None) -> None:
-    """All dead letters, newest first."""
+    """List all dead letters, newest first."""
     found = call(requests.dead_letters(), url=url)
     if as_json:
         print_json(found)
@@ -34,19 +34,19 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 
 @app.command
 def show(letter_id: LetterId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """One dead letter with every try that was made."""
+    """Show a dead letter, with every try that was made."""
     _print(call(requests.dead_letter(letter_id), url=url), as_json)
 
 
 @app.command
 def replay(letter_id: LetterId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
-    """Try once more to write it; refused if its order is over already."""
+    """Try once more to write a dead letter's order. Refused if the order is over already."""
     _print(call(requests.act_on_dead_letter(letter_id, "replay"), url=url, why=reason), as_json)
 
 
 @app.command
 def discard(letter_id: LetterId, *, reason: Why = None, as_json: AsJson = False, url: Url = None) -> None:
-    """Discard it: nothing is left to do about it."""
+    """Discard a dead letter: nothing is left to do about it."""
     _print(call(requests.act_on_dead_letter(letter_id, "discard"), url=url, why=reason), as_json)
 
 

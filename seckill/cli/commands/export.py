@@ -17,7 +17,7 @@ Out = Annotated[Path | None, Parameter(help="Write it to this file, for its owne
 
 
 def export(buyer: str, /, *, out: Out = None, url: Url = None) -> None:
-    """Everything that is held about one buyer, as JSON.
+    """Export everything that is held about one buyer, as JSON.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def show(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """How far the line has come, what its draw waits for, and who is in it.
+    """Show how far the line has come, what its draw waits for, and who is in it.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def create(
 
 @app.command(name="list")
 def list_(*, as_json: AsJson = False, url: Url = None) -> None:
-    """All keys, newest first. The admin key of the settings is not among them."""
+    """List all keys, newest first. The admin key of the settings is not among them."""
     found = call(requests.operators(), url=url)
     if as_json:
         print_json(found)

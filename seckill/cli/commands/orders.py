@@ -22,7 +22,7 @@ from seckill.domain import money
 from seckill.domain.order import OrderState
 from seckill.errors import SeckillError
 
-app = App(name="orders", help="List, export, cancel and refund orders, also all of a sale.")
+app = App(name="orders", help="List and export orders; cancel and refund one, or all of a sale.")
 
 _WRITTEN = "such as 2026-11-20T10:00:00+08:00."
 SaleOption = Annotated[str | None, Parameter(name="--sale", help="Only of this sale.")]
@@ -73,7 +73,7 @@ def list_(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """One page of orders, newest first.
+    """List orders, newest first, a page at a time.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from seckill.cli.output import console, instant, print_json, table
 from seckill.cli.parameters import AsJson, OptionalWhole, Url, moment
 from seckill.client import access_requests as requests
 
-app = App(name="record", help="Who has changed what: list and export the record.")
+app = App(name="record", help="List and export the record of who has changed what.")
 
 PORTION = 1000
 _WRITTEN = "such as 2026-11-20T10:00:00+08:00."
@@ -38,7 +38,7 @@ def list_(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """One page of the record, newest first.
+    """List the record, newest first, a page at a time.
 
     Parameters
     ----------

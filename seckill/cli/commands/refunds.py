@@ -19,7 +19,7 @@ Waiting = Annotated[bool, Parameter(negative=(), help="Only those that are still
 
 @app.command(name="list")
 def list_(*, waiting: Waiting = False, as_json: AsJson = False, url: Url = None) -> None:
-    """Refunds: those still to be made, then the newest."""
+    """List refunds: those still to be made, then the newest."""
     found = call(requests.refunds(), url=url)
     shown = [each for each in found["refunds"] if not (waiting and each["done_at"])]
     if as_json:

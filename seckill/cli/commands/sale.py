@@ -183,7 +183,7 @@ def create(
 
 @app.command(name="list")
 def list_(*, as_json: AsJson = False, url: Url = None) -> None:
-    """All sales."""
+    """List all sales."""
     found = call(requests.sales(), url=url)
     while found.get("older"):
         earlier = call(requests.sales(before=found["older"]), url=url)
@@ -208,7 +208,7 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 
 @app.command
 def show(sale_id: SaleId, *, round_: RoundOption = None, as_json: AsJson = False, url: Url = None) -> None:
-    """One sale, its last rounds, where every unit of its round is, and what came of it."""
+    """Show a sale, its last rounds, where every unit of its round is, and what came of it."""
     sale = call(requests.sale(sale_id), url=url)
     rounds = call(requests.rounds(sale_id, round_=round_), url=url)["rounds"]
     custody = call(requests.custody(sale_id, round_), url=url)
@@ -239,7 +239,7 @@ def history(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """How a sale stood, step by step: what the console's charts show.
+    """Show how a sale stood, step by step, as the console's charts do.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def history(
 
 @app.command
 def timeline(sale_id: SaleId, *, limit: OptionalWhole = None, as_json: AsJson = False, url: Url = None) -> None:
-    """What happened to a sale, newest first: starts, sell-outs, returns, changes and by whom, alarms.
+    """Tell what happened to a sale, newest first: starts, sell-outs, returns, changes and by whom, alarms.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def duplicate(
 ) -> None:
     """Make a draft with the goods, rules and items of a sale, without its orders, codes and list of buyers. An empty
     text
-    leaves out what is there. `sale publish` lets buyers know of it.
+    leaves out what is there. `sale publish` shows it to buyers.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def upload(
 
 @app.command
 def count(sale_id: SaleId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """How many codes a sale has, and how many it lacks."""
+    """Count the codes that a sale has, and those that it lacks."""
     counts = call(requests.count_vouchers(sale_id), url=url)
     if as_json:
         print_json(counts)
@@ -67,7 +67,7 @@ def _print(counts: dict[str, Any]) -> None:
 
 @app.command
 def show(code: Code, *, as_json: AsJson = False, url: Url = None) -> None:
-    """Who has a code, and what has become of it."""
+    """Show who has a code, and what has become of it."""
     _print_one(call(requests.voucher(code), url=url), as_json)
 
 

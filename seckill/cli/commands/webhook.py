@@ -45,7 +45,7 @@ def create(
 
 @app.command(name="list")
 def list_(*, as_json: AsJson = False, url: Url = None) -> None:
-    """All webhooks, and how each is doing."""
+    """List all webhooks, and how each is doing."""
     found = call(requests.webhooks(), url=url)
     if as_json:
         print_json(found)
@@ -67,7 +67,7 @@ def list_(*, as_json: AsJson = False, url: Url = None) -> None:
 
 @app.command
 def show(webhook_id: WebhookId, *, as_json: AsJson = False, url: Url = None) -> None:
-    """One webhook."""
+    """Show a webhook."""
     _print(call(requests.webhook(webhook_id), url=url), as_json)
 
 
@@ -86,7 +86,7 @@ def change(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Change the fields that are given. `--type all` and `--sale all` remove a filter."""
+    """Change a webhook: only the fields that are given. `--type all` and `--sale all` remove a filter."""
     given = {"url": to, "types": types, "sale_id": sale, "description": description, "enabled": enabled}
     changes: dict[str, object] = {name: value for name, value in given.items() if value is not None}
     if types == [ANY]:
@@ -134,7 +134,7 @@ def deliveries(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Deliveries that wait or were given up, and the last that were made, newest first.
+    """List deliveries that wait or were given up, and the last that were made, newest first.
 
     Parameters
     ----------
