@@ -142,6 +142,12 @@ class Session:
         self._file.around.did(self._process, found.context.statement or "")
         return found
 
+    async def exec_driver_sql(self, statement: str, parameters: Any = None) -> CursorResult[*tuple[Any, ...]]:
+        await self._cross("statement", Way.THERE)
+        found = self._open().exec_driver_sql(statement, parameters)
+        self._file.around.did(self._process, statement)
+        return found
+
     async def scalar(self, statement: Executable, parameters: Any = None) -> Any:
         return (await self.execute(statement, parameters)).scalar()
 
