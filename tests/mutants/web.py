@@ -270,6 +270,21 @@ MUTANTS = (
         caught_by="tests/api/test_answer_headers.py::test_a_claim_has_one_address_too[plain]",
     ),
     Mutant(
+        name="In a body, each quotation mark may begin a string that nobody closes",
+        trap="S20",
+        path="web/requests/request_body.py",
+        edits={")*+\"?', re.DOTALL)": ")*\"', re.DOTALL)"},
+        caught_by="tests/web/requests/test_request_body.py::"
+        "test_what_is_in_a_string_is_no_nesting_even_if_nobody_closes_it",
+    ),
+    Mutant(
+        name="A process that has just started says that there are no sales",
+        trap="ours",
+        path="engine/sale_cache.py",
+        edits={"        if self._sales_read_s is None:\n            await self.look_again()\n": "        return\n"},
+        caught_by="tests/api/test_sales.py::test_a_node_that_has_just_started_does_not_say_that_there_are_no_sales",
+    ),
+    Mutant(
         name="A cache keeps a sale under every spelling of its id",
         trap="ours",
         path="web/sales/sales.py",

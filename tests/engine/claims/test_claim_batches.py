@@ -13,7 +13,6 @@ from seckill.engine.claims.claim_batches import Batcher
 from seckill.engine.claims.writing_pace import LanePace
 from seckill.errors import GateUnavailable, GateUnclear
 from seckill.ports.gate import GateReply
-from tests.patience import PATIENCE_S
 
 
 class Calls:
@@ -184,21 +183,6 @@ async def test_without_a_decision_nobody_hangs(error: Exception, sent: Outcome) 
     calls.error = None
     calls.go.release()
     assert (await submit(batcher, Claim("2", 1))) == echo(Claim("2", 1))
-
-
-async def test_nobody_hangs_if_the_answers_cannot_be_prepared() -> None:
-    """Neither the callers of this batch nor those whose call is already under way."""
-
-    def fail(_: Sequence[Answer]) -> None:
-        raise ValueError("a mistake of ours")
-
-    calls = Calls()
-    batcher = Batcher(calls, LanePace(), fail, batch_max=2)
-    answers = [submit(batcher, Claim(str(i), 1)) for i in range(5)]
-    for _ in range(3):
-        await settle()
-        calls.go.release()
-    assert await asyncio.wait_for(asyncio.gather(*answers), PATIENCE_S) == [echo(Claim(str(i), 1)) for i in range(5)]
 
 
 async def test_a_lane_that_is_paced_sends_little_at_a_time_and_lets_few_wait() -> None:
