@@ -81,13 +81,12 @@ function decoded(part) {
 const uncached = () => (isEmbedded() ? "default" : "no-store");
 
 /** The answer's content. `file` is sent as it is, instead of a body. `session`: with the cookie of an operator who has
- * signed in, and the header without which that counts for nothing. Throws Refused or Offline. */
-export async function call(method, path, { token, session = false, body, file, fileType, key, pass, reason, withinMs = ANSWER_WITHIN_MS, cache = uncached(), keepalive = false } = {}) {
-  const headers = session ? { "Seckill-Console": "1" } : {};
+ * signed in. `more`: headers. Throws Refused or Offline. */
+export async function call(method, path, { token, session = false, more, body, file, fileType, key, pass, withinMs = ANSWER_WITHIN_MS, cache = uncached(), keepalive = false } = {}) {
+  const headers = { ...more };
   if (token) headers.Authorization = `Bearer ${token}`;
   if (key) headers["Idempotency-Key"] = key;
   if (pass) headers["Seckill-Pass"] = pass;
-  if (reason) headers["Seckill-Reason"] = encodeURIComponent(reason);
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (file !== undefined) headers["Content-Type"] = fileType;
   let response, text;

@@ -19,7 +19,8 @@ export const currentKey = () => sessionStorage.getItem(KEY);
 /** Whether the operator has signed in with a provider, and not with a key. */
 export const hasSession = () => currentKey() === SESSION;
 
-const proof = (key) => (key === SESSION ? { session: true } : { token: key });
+// The cookie counts for nothing without this header.
+const proof = (key) => (key === SESSION ? { session: true, more: { "Seckill-Console": "1" } } : { token: key });
 
 /** What the provider is called where operators can sign in; empty: they have keys only. */
 export const provider = () => meta("oidc");
@@ -76,7 +77,7 @@ export async function enter(key) {
 }
 
 export function leave() {
-  if (hasSession()) call("POST", "/console/sign-out", { session: true, keepalive: true }).catch(() => {});
+  if (hasSession()) call("POST", "/console/sign-out", { ...proof(SESSION), keepalive: true }).catch(() => {});
   sessionStorage.removeItem(KEY);
   denial = null;
   operator = null;
@@ -87,12 +88,14 @@ export function leave() {
 export const isDenied = (error) =>
   error instanceof Refused && (error.status === 401 || (error.status === 403 && error.problem?.code !== "role_too_small"));
 
-/** Throws what `call` throws. Nothing is asked with a key that was denied. */
-export async function ask(method, path, body, options = {}) {
+/** Throws what `call` throws. Nothing is asked with a key that was denied. `reason`: why something is changed. */
+export async function ask(method, path, body, { reason, ...options } = {}) {
   if (denial !== null) throw denial;
   const key = currentKey();
+  const who = proof(key);
+  const more = reason ? { ...who.more, "Seckill-Reason": encodeURIComponent(reason) } : who.more;
   try {
-    return await call(method, path, { ...proof(key), body, ...options });
+    return await call(method, path, { ...who, more, body, ...options });
   } catch (error) {
     if (isDenied(error) && key === currentKey()) {
       denial = error;
