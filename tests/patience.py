@@ -6,8 +6,10 @@ with its stores, which `patient` makes as long for every test. A test that is ab
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from sqlalchemy.pool import QueuePool
 
 from seckill.audit import database
 from seckill.backends.redis import board, servers
@@ -44,4 +46,9 @@ def patient() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in _GIVES_UP:
             patch.setattr(module, name, PATIENCE_S)
+        # The engine leaves it to its own deadlines how long a call waits for a connection; the library gives up earlier
+        # than those above.
+        init: Any = QueuePool.__init__
+        pool_size, max_overflow, _, use_lifo = init.__defaults__
+        patch.setattr(init, "__defaults__", (pool_size, max_overflow, PATIENCE_S, use_lifo))
         yield

@@ -30,7 +30,9 @@ def ports_of(pid: int) -> set[int]:
 
 async def next_state(listener: Stream | Socket) -> str:
     if isinstance(listener, Socket):
-        return str((await listener.hear())["state"])
+        while (heard := await listener.hear()).get("error") == "not_ready":  # gate or ledger has too much to do
+            await listener.say({"watch": heard["order_id"]})
+        return str(heard["state"])
     event = await listener.next()
     assert event is not None
     return event.id
@@ -38,7 +40,11 @@ async def next_state(listener: Stream | Socket) -> str:
 
 async def listening(opened: AsyncExitStack, stack: Stack, user: str, order_id: str, by_socket: bool) -> Stream | Socket:
     if not by_socket:
-        return await opened.enter_async_context(stream(stack.url, order_id, stack.token(user)))
+        while True:
+            made = await opened.enter_async_context(stream(stack.url, order_id, stack.token(user)))
+            if made.response.status_code != 503:  # gate or ledger has too much to do
+                return made
+            await asyncio.sleep(0.05)
     listener = await opened.enter_async_context(socket(stack.url, stack.token(user)))
     await listener.say({"watch": order_id})
     return listener

@@ -201,9 +201,14 @@ async def test_connections_that_the_server_closed_are_replaced(
 ) -> None:
     await asyncio.gather(*[ledger.sales() for _ in range(20)])
     open_ones = "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()"
-    for (number,) in await rows(ledger, text(open_ones)):
+    killed = [number for (number,) in await rows(ledger, text(open_ones))]
+    for number in killed:
         await mariadb_server.execute(f"KILL {number}")
-    await asyncio.sleep(0.2)
+    still = f"SELECT id FROM information_schema.processlist WHERE id IN ({', '.join(map(str, killed))})"
+    async with asyncio.timeout(PATIENCE_S):
+        while await mariadb_server.execute(still):
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)  # what the server has said is read before anybody asks for a connection
     await asyncio.gather(*[ledger.sales() for _ in range(20)])
 
 
