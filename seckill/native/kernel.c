@@ -1,22 +1,23 @@
 /* What an API process does to every claim's bytes, in C: reading a plain request, taking a token apart, reading both and
-   what they say in one go, spelling ids.
+   what they say in one go, making public ids.
 
    Each of these has a twin in Python, which gives the same result for the same bytes: tests/native compares the two. Where
    this is not compiled, the twins run (web/claims/plain_request.py, web/buyers/token_shortcut.py, domain/public_id.py), and plain claims
-   are read part by part. Nothing here decides anything: signatures are computed and compared elsewhere.
+   are read part by part. Nothing here decides anything: signatures are computed and compared, and blocks encrypted, elsewhere.
 
    Bytes go in; bytes, texts and numbers come out. Nothing is kept between two calls but what a reader was made with: the
    names of headers, the issuer and the audience. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdint.h>
 #include <string.h>
 
 #ifndef SOURCE
 #error "SOURCE is to be defined as the digest of this file: see build.py"
 #endif
 
-enum { REQUEST_BYTES_MAX = 8 * 1024, HEADERS_MAX = 64, NAMES_MAX = 32, SALE_ID_MAX = 32, LENGTH_MAX = 1023 };
+enum { REQUEST_BYTES_MAX = 8 * 1024, HEADERS_MAX = 64, NAMES_MAX = 32, NAME_BYTES_MAX = 63, SALE_ID_MAX = 32, LENGTH_MAX = 1023 };
 
 /* Classes of characters. */
 enum { ALNUM = 1, NAME = 2, VISIBLE = 4 };
@@ -50,6 +51,7 @@ typedef struct {
     Py_ssize_t unusual;
     PyObject *names[NAMES_MAX];      /* bytes, in lower case */
     Py_ssize_t host, length, connection; /* which of them these are */
+    uint32_t of_size[NAME_BYTES_MAX + 1];    /* by the size of a name: the places of those that have it, as bits */
 } Reader;
 
 static Py_ssize_t place_of(Reader *self, const char *name) {
@@ -61,10 +63,11 @@ static Py_ssize_t place_of(Reader *self, const char *name) {
 static int reader_add(Reader *self, PyObject *names) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
         PyObject *name = PyTuple_GET_ITEM(names, i);
-        if (!PyBytes_Check(name) || self->count >= NAMES_MAX) {
-            PyErr_Format(PyExc_ValueError, "at most %d names, as bytes", NAMES_MAX);
+        if (!PyBytes_Check(name) || self->count >= NAMES_MAX || PyBytes_GET_SIZE(name) > NAME_BYTES_MAX) {
+            PyErr_Format(PyExc_ValueError, "at most %d names, as bytes, of at most %d", NAMES_MAX, NAME_BYTES_MAX);
             return -1;
         }
+        self->of_size[PyBytes_GET_SIZE(name)] |= (uint32_t)1 << self->count;
         self->names[self->count++] = Py_NewRef(name);
     }
     return 0;
@@ -112,6 +115,19 @@ static Py_ssize_t length_in(Span text) {
     return value <= LENGTH_MAX ? value : -1;
 }
 
+/* What follows a value: the first byte that is neither visible nor a space. Eight at a time are looked at together. */
+static const unsigned char *skip_value(const unsigned char *at, const unsigned char *end) {
+    const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    for (; end - at >= 8; at += 8) {
+        uint64_t eight;
+        memcpy(&eight, at, sizeof eight);
+        /* is one of them above 127, above 126, or below 32? */
+        if ((eight | (eight + ones) | ((eight - ones * ' ') & ~eight)) & high) break;
+    }
+    while (at < end && ((classes[*at] & VISIBLE) || *at == ' ')) at++;
+    return at;
+}
+
 /* Reads one line of headers behind its "\r\n" and returns what follows it, or NULL if it is not plain. */
 static const unsigned char *read_line(const unsigned char *at, const unsigned char *end, Span *name, Span *value) {
     name->at = at;
@@ -119,7 +135,7 @@ static const unsigned char *read_line(const unsigned char *at, const unsigned ch
     name->size = at - name->at;
     if (name->size == 0 || end - at < 3 || at[0] != ':' || at[1] != ' ' || at[2] == ' ') return NULL;
     value->at = at += 2;
-    while (at < end && ((classes[*at] & VISIBLE) || *at == ' ')) at++;
+    at = skip_value(at, end);
     value->size = at - value->at;
     return value->size == 0 || at[-1] == ' ' ? NULL : at;
 }
@@ -169,8 +185,9 @@ static int read_request(Reader *self, const unsigned char *at, const unsigned ch
         Span name, value;
         at = read_line(at, end, &name, &value);
         if (at == NULL || ++lines > HEADERS_MAX) return 0;
-        for (Py_ssize_t i = 0; i < self->count; i++) {
-            if (PyBytes_GET_SIZE(self->names[i]) != name.size) continue;
+        uint32_t places = name.size <= NAME_BYTES_MAX ? self->of_size[name.size] : 0;
+        for (Py_ssize_t i = 0; i < self->count && places >> i; i++) {
+            if (!(places >> i & 1)) continue;
             if (!same_name(name.at, PyBytes_AS_STRING(self->names[i]), name.size)) continue;
             if (i >= self->unusual || values[i].at != NULL) return 0; /* or it is there twice */
             values[i] = value;
@@ -214,10 +231,18 @@ static PyTypeObject ReaderType = {
 /* Decodes base64url without padding into `out`, which has room for it. The number of bytes, or -1: there is another
    character in it, or a bit that belongs to no byte. */
 static Py_ssize_t decode_base64url(Span text, unsigned char *out) {
-    Py_ssize_t size = 0, rest = text.size % 4;
+    Py_ssize_t size = 0, rest = text.size % 4, i = 0;
     unsigned int bits = 0;
     if (rest == 1) return -1;
-    for (Py_ssize_t i = 0; i < text.size; i++) {
+    for (; i < text.size - rest; i += 4, size += 3) {
+        int a = base64url[text.at[i]], b = base64url[text.at[i + 1]], c = base64url[text.at[i + 2]],
+            d = base64url[text.at[i + 3]];
+        if ((a | b | c | d) < 0) return -1;
+        out[size] = (unsigned char)(a << 2 | b >> 4);
+        out[size + 1] = (unsigned char)(b << 4 | c >> 2);
+        out[size + 2] = (unsigned char)(c << 6 | d);
+    }
+    for (; i < text.size; i++) {
         int value = base64url[text.at[i]];
         if (value < 0) return -1;
         bits = bits << 6 | (unsigned int)value;
@@ -469,31 +494,72 @@ static PyTypeObject ClaimReaderType = {
 
 /* ---- Public ids ---- */
 
-/* Of numbers that stand in the first eight of each sixteen bytes, lowest byte first. */
-static PyObject *spell_ids(PyObject *module, PyObject *blocks) {
-    enum { BLOCK_BYTES = 16, LENGTH = 13 };
-    if (!PyBytes_Check(blocks)) return PyErr_Format(PyExc_TypeError, "bytes are read");
-    const unsigned char *at = (const unsigned char *)PyBytes_AS_STRING(blocks);
-    Py_ssize_t count = PyBytes_GET_SIZE(blocks) / BLOCK_BYTES;
-    PyObject *ids = PyList_New(count);
-    for (Py_ssize_t i = 0; ids != NULL && i < count; i++, at += BLOCK_BYTES) {
-        unsigned long long number = 0;
-        for (int byte = 7; byte >= 0; byte--) number = number << 8 | at[byte];
-        PyObject *id = PyUnicode_New(LENGTH, 127);
-        if (id == NULL) {
-            Py_CLEAR(ids);
-            break;
+enum { BLOCK_BYTES = 16, ID_LENGTH = 13 };
+
+static PyObject *spell_id(uint32_t left, uint32_t right) {
+    uint64_t number = (uint64_t)left << 32 | right;
+    PyObject *id = PyUnicode_New(ID_LENGTH, 127);
+    for (int place = ID_LENGTH - 1; id != NULL && place >= 0; place--, number >>= 5)
+        PyUnicode_1BYTE_DATA(id)[place] = (Py_UCS1)ALPHABET[number & 31];
+    return id;
+}
+
+/* One round: the right halves are encrypted, each in a block of its own, and change places with the left ones. */
+static int feistel(PyObject *cipher, uint32_t *left, uint32_t *right, Py_ssize_t count) {
+    PyObject *blocks = PyBytes_FromStringAndSize(NULL, count * BLOCK_BYTES);
+    if (blocks == NULL) return -1;
+    unsigned char *at = (unsigned char *)PyBytes_AS_STRING(blocks);
+    memset(at, 0, (size_t)(count * BLOCK_BYTES));
+    for (Py_ssize_t i = 0; i < count; i++, at += BLOCK_BYTES)
+        for (int byte = 0; byte < 4; byte++) at[byte] = (unsigned char)(right[i] >> 8 * byte);
+    PyObject *scrambled = PyObject_CallOneArg(cipher, blocks);
+    Py_DECREF(blocks);
+    if (scrambled == NULL) return -1;
+    int whole = PyBytes_Check(scrambled) && PyBytes_GET_SIZE(scrambled) == count * BLOCK_BYTES;
+    if (whole) {
+        at = (unsigned char *)PyBytes_AS_STRING(scrambled);
+        for (Py_ssize_t i = 0; i < count; i++, at += BLOCK_BYTES) {
+            uint32_t half = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+            uint32_t mixed = left[i] ^ half;
+            left[i] = right[i];
+            right[i] = mixed;
         }
-        for (int place = LENGTH - 1; place >= 0; place--, number >>= 5)
-            PyUnicode_1BYTE_DATA(id)[place] = (Py_UCS1)ALPHABET[number & 31];
-        PyList_SET_ITEM(ids, i, id);
+    } else
+        PyErr_SetString(PyExc_ValueError, "a cipher gives as many blocks as it takes");
+    Py_DECREF(scrambled);
+    return whole ? 0 : -1;
+}
+
+/* Of numbers below 2^64; each of `ciphers` encrypts blocks. */
+static PyObject *encode_ids(PyObject *module, PyObject *args) {
+    PyObject *numbers, *ciphers, *ids = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &numbers, &PyTuple_Type, &ciphers)) return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(numbers);
+    uint32_t *left = PyMem_New(uint32_t, 2 * (size_t)count + 1);
+    if (left == NULL) return PyErr_NoMemory();
+    uint32_t *right = left + count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        unsigned long long number = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(numbers, i));
+        if (number == (unsigned long long)-1 && PyErr_Occurred()) goto over;
+        left[i] = (uint32_t)(number >> 32);
+        right[i] = (uint32_t)number;
     }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(ciphers); i++)
+        if (feistel(PyTuple_GET_ITEM(ciphers, i), left, right, count) < 0) goto over;
+    ids = PyList_New(count);
+    for (Py_ssize_t i = 0; ids != NULL && i < count; i++) {
+        PyObject *id = spell_id(left[i], right[i]);
+        if (id == NULL) Py_CLEAR(ids);
+        else PyList_SET_ITEM(ids, i, id);
+    }
+over:
+    PyMem_Free(left);
     return ids;
 }
 
 static PyMethodDef methods[] = {
     {"open_token", open_token, METH_O, "Header, what is signed, signature and claims of a token, or None."},
-    {"spell_ids", spell_ids, METH_O, "As public ids are written."},
+    {"encode_ids", encode_ids, METH_VARARGS, "The public ids of numbers."},
     {NULL, NULL, 0, NULL},
 };
 

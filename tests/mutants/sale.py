@@ -224,7 +224,7 @@ MUTANTS = (
         trap="F21",
         path="domain/public_id.py",
         edits={
-            "            left, right = right, left ^ scrambled\n": "            pass\n",
+            "        left, right = right, left ^ scrambled\n": "        pass\n",
             '            left, right = right ^ int.from_bytes(scrambled, "little"), left\n': "            pass\n",
         },
         caught_by="tests/domain/test_public_id.py::test_neighbours_look_unrelated",

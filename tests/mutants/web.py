@@ -407,6 +407,13 @@ MUTANTS = (
         also=("tests/native/test_twins.py::test_requests[bare]",),
     ),
     Mutant(
+        name="The kernel passes over a control character in a long header",
+        trap="ours",
+        path="native/kernel.c",
+        edits={"if ((eight | (eight + ones) | ": "if ((eight | "},
+        caught_by="tests/native/test_twins.py::test_every_byte_of_a_long_value_and_names_of_every_length",
+    ),
+    Mutant(
         name="The kernel forgives a second spelling of a signature",
         trap="S2",
         path="native/kernel.c",

@@ -128,6 +128,20 @@ def test_every_beginning_and_every_byte_of_a_request(kernel: ModuleType) -> None
     assert [read(data) is None for data in longest] == [twin(data) is None for data in longest] == [False, False, True]
 
 
+def test_every_byte_of_a_long_value_and_names_of_every_length(kernel: ModuleType) -> None:
+    """Values are looked through several bytes at a time, and names are told apart by their lengths."""
+    read, twin = kernel.PlainReader(NOTABLE, UNUSUAL).read, PlainReader(NOTABLE, UNUSUAL).read
+    begin, end = b"POST /v1/sales/0A/orders HTTP/1.1\r\nHost: ", b"\r\nA: b\r\n\r\n"
+    for size in (7, 8, 9, 17):
+        for at in range(size):
+            for byte in range(256):
+                data = begin + b"a" * at + bytes([byte]) + b"a" * (size - at - 1) + end
+                assert read(data) == twin(data), data
+    for size in range(1, 300):
+        data = begin + b"a\r\n" + b"n" * size + b": b" + end
+        assert read(data) == twin(data) == (b"0A", b"orders", {b"host": b"a"}, b"")
+
+
 def token_of(chance: random.Random) -> bytes:
     token = bytearray(
         signed({"sub": chance.choice(["ann", "张三", "x" * 90]), "exp": chance.randrange(10**9)}).encode()
@@ -169,21 +183,39 @@ def test_tokens_that_are_not_utf8(kernel: ModuleType) -> None:
 
 
 def test_public_ids(kernel: ModuleType) -> None:
+    ciphers = public_id.PublicIds(b"a key of a test", "order").encrypt
     chance = random.Random(13)
-    for count in (0, 1, 2, 300):
-        blocks = chance.randbytes(16 * count)
-        assert kernel.spell_ids(blocks) == public_id.spell_ids(blocks)
-    edges = b"".join(n.to_bytes(16, "little") for n in (0, 1, 31, 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1))
-    assert kernel.spell_ids(edges) == public_id.spell_ids(edges)
+    edges = 0, 1, 31, 32, (1 << 32) - 1, 1 << 32, (1 << 63) - 1
+    for numbers in (edges, *(tuple(chance.randrange(1 << 63) for _ in range(count)) for count in (0, 1, 2, 300))):
+        for some in (ciphers, ciphers[:1], ()):
+            assert kernel.encode_ids(numbers, some) == public_id.encode_ids(numbers, some)
+
+
+def test_numbers_and_ciphers_that_are_none(kernel: ModuleType) -> None:
+    def fails(_: bytes) -> bytes:
+        raise KeyError
+
+    no_numbers: list[Any] = [[], "12", ("12",), (1.0,), (None,)]
+    for wrong in no_numbers:
+        with pytest.raises(TypeError):
+            kernel.encode_ids(wrong, ())
+    for number in (-1, 1 << 64):
+        with pytest.raises(OverflowError):
+            kernel.encode_ids((1, number), ())
+    for cipher in (lambda _: b"x" * 31, lambda _: b"x" * 48, lambda _: bytearray(32), lambda _: None):
+        with pytest.raises(ValueError, match="as many blocks"):
+            kernel.encode_ids((1, 2), (cipher,))
+    with pytest.raises(KeyError):
+        kernel.encode_ids((1, 2), (fails,))
 
 
 def test_what_is_not_bytes_is_refused(kernel: ModuleType) -> None:
-    calls: list[Callable[[Any], Any]] = [kernel.PlainReader(NOTABLE, UNUSUAL).read, kernel.open_token, kernel.spell_ids]
+    calls: list[Callable[[Any], Any]] = [kernel.PlainReader(NOTABLE, UNUSUAL).read, kernel.open_token]
     for call in calls:
         for wrong in ("text", None, 7, bytearray(b"x"), memoryview(b"x")):
             with pytest.raises(TypeError):
                 call(wrong)
-    for names in (((), ()), (NOTABLE, (b"x",) * 40), (("host",), ())):
+    for names in (((), ()), (NOTABLE, (b"x",) * 40), (NOTABLE, (b"x" * 64,)), (("host",), ())):
         with pytest.raises(ValueError, match="names"):
             kernel.PlainReader(*names)
 
@@ -191,6 +223,7 @@ def test_what_is_not_bytes_is_refused(kernel: ModuleType) -> None:
 def test_nothing_is_left_behind(kernel: ModuleType) -> None:
     chance = random.Random(14)
     requests, tokens = [request_of(chance) for _ in range(300)], [token_of(chance) for _ in range(300)]
+    ciphers = public_id.PublicIds(b"a key of a test", "order").encrypt
 
     def use() -> None:
         read = kernel.PlainReader(NOTABLE, UNUSUAL).read
@@ -198,7 +231,9 @@ def test_nothing_is_left_behind(kernel: ModuleType) -> None:
             read(data)
         for token in tokens:
             kernel.open_token(token)
-        kernel.spell_ids(b"x" * 1600)
+        kernel.encode_ids(tuple(range(1 << 40, (1 << 40) + 100)), ciphers)
+        with pytest.raises(ValueError, match="as many blocks"):
+            kernel.encode_ids((1, 2), (bytes.upper, lambda blocks: blocks[1:]))
 
     use()
     before = sys.getallocatedblocks()
