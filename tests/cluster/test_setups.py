@@ -78,14 +78,14 @@ async def test_a_cluster_with_a_slot_that_nobody_has(cluster: LocalCluster, tmp_
 
     await until("nobody has the slot", nobody_has_it)
     try:
-        assert "nobody for 1 of its 16384 slots" in await refusal(cluster.url, "strict", 1)
+        assert "No server of the cluster has 1 of its 16384 slots" in await refusal(cluster.url, "strict", 1)
         command = [sys.executable, "-m", "seckill", "doctor"]
         environ = {"SECKILL_REDIS_URL": cluster.url, "SECKILL_DATA_DIR": str(tmp_path), "COLUMNS": "200"}
         doctor = subprocess.run(
             command, env=os.environ | environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
         assert doctor.returncode == 1
-        assert "nobody for 1 of its 16384 slots" in " ".join(doctor.stdout.split())
+        assert "No server of the cluster has 1 of its 16384 slots" in " ".join(doctor.stdout.split())
     finally:
         await owner.ask("CLUSTER", "ADDSLOTS", 0)
 

@@ -25,6 +25,13 @@ MUTANTS = (
         caught_by="tests/backends/sql/test_mysql.py::test_a_server_that_may_lose_what_it_has_committed_is_not_written_to[0]",
     ),
     Mutant(
+        name="A PostgreSQL that may lose what it has committed is written to",
+        trap="ours",
+        path="backends/sql/postgres.py",
+        edits={"""        _check_sync(await connection.fetchval("SELECT current_setting('fsync')"))\n""": ""},
+        caught_by="tests/backends/sql/test_postgres.py::test_a_server_that_may_lose_what_it_has_committed_is_not_written_to",
+    ),
+    Mutant(
         name="A connection that the server ends while it is made is an error of ours",
         trap="ours",
         path="backends/sql/postgres.py",

@@ -39,7 +39,7 @@ from seckill.backends.sql.database import WRITTEN, AnySelect, ErrorMeaning, NewO
 from seckill.backends.sql.statements import Returning, first_line, update_returning
 from seckill.backends.sql.tables import PARTIAL, orders
 from seckill.domain.item import NO_ITEM
-from seckill.errors import StartError
+from seckill.errors import LedgerUnsuitable, StartError
 
 T = TypeVar("T")
 
@@ -250,6 +250,7 @@ async def _connect(address: str) -> Any:
     )
     try:
         _check_encoding(connection.get_settings().server_encoding)
+        _check_sync(await connection.fetchval("SELECT current_setting('fsync')"))
         # Whatever the server's default is, a commit must be on disk when it returns. A stricter default stays.
         await connection.execute(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
@@ -267,6 +268,14 @@ def _check_encoding(encoding: str) -> None:
         raise StartError(
             f"The database keeps texts as {encoding}, in which most names cannot be written: "
             "create it with ENCODING 'UTF8', and move what is in it with `seckill move`."
+        )
+
+
+def _check_sync(sync: str) -> None:
+    """Checks a server-wide setting, which no connection can set for itself."""
+    if sync != "on":
+        raise LedgerUnsuitable(
+            "PostgreSQL runs with fsync = off, so a power cut can lose or spoil what it has committed: set it to on."
         )
 
 

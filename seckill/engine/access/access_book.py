@@ -16,7 +16,7 @@ from seckill.domain.operator_key import PREFIX, SESSION_PREFIX, OperatorKey, is_
 from seckill.ports.access import EVERYBODY, AccessReader, BuyerStanding
 
 LOOK_EVERY_S = 1.0
-# The shortest time between two looks for an unknown session: anyone can make one up.
+# The shortest time between two looks for an unknown key or session: anyone can make one up.
 LOOK_AGAIN_S = 0.05
 # Every process acts on a decision within this time.
 EFFECTIVE_WITHIN_S = 5.0
@@ -101,19 +101,23 @@ class AccessBook:
             self._version = changes.version
         self._read_at = asked_at
 
-    def operator(self, candidate: str) -> Operator | NoOperator:
+    async def operator(self, candidate: str) -> Operator | NoOperator:
         """Finds the operator to whom a key belongs. Compares in constant time."""
-        return self._opened(candidate, PREFIX)
+        return await self._found(candidate, PREFIX)
 
     async def session(self, candidate: str) -> Operator | NoOperator:
-        """The same for an operator who has signed in, perhaps a moment ago and on another node."""
-        found = self._opened(candidate, SESSION_PREFIX)
-        if found is NoOperator.WRONG and key_id_in(candidate, SESSION_PREFIX) not in (None, *self._keys):
+        """The same for an operator who has signed in."""
+        return await self._found(candidate, SESSION_PREFIX)
+
+    async def _found(self, candidate: str, prefix: str) -> Operator | NoOperator:
+        """It may have been made a moment ago, and on another node."""
+        found = self._opened(candidate, prefix)
+        if found is NoOperator.WRONG and key_id_in(candidate, prefix) not in (None, *self._keys):
             asked_s = self._monotonic()
-            async with self._looking:  # all callers share one query: anyone can make up a session
+            async with self._looking:  # all callers share one query: anyone can make up a key
                 if self._read_at is None or self._read_at < asked_s - LOOK_AGAIN_S:
                     await self.refresh()
-            found = self._opened(candidate, SESSION_PREFIX)
+            found = self._opened(candidate, prefix)
         return found
 
     def _opened(self, candidate: str, prefix: str) -> Operator | NoOperator:

@@ -56,10 +56,6 @@ async def _sqlite(connection: AsyncConnection) -> Health:
 async def _postgres(connection: AsyncConnection) -> Health:
     version = (await _value(connection, "SHOW server_version")).split()[0]
     health = Health(f"PostgreSQL {version}, {await _replicas(connection)}")
-    if await _value(connection, "SHOW fsync") == "off":
-        health.mend.append(
-            "PostgreSQL runs with fsync = off, so a power cut can lose or spoil everything: set it to on."
-        )
     if await _value(connection, "SHOW full_page_writes") == "off":
         health.mend.append("PostgreSQL runs with full_page_writes = off, so a power cut can spoil pages: set it to on.")
     default = await _value(connection, "SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'")

@@ -41,10 +41,10 @@ class OperatorCheck:
         """Finds the operator by a key or, for one who has signed in, by the session."""
         cookie = None if self.sessions is None else self.sessions.cookie_of(request)
         if self.sessions is None or cookie is None:
-            return self.by_key(request)
+            return await self.by_key(request)
         return await self.sessions.operator(request, cookie)
 
-    def by_key(self, request: Request) -> Operator:
+    async def by_key(self, request: Request) -> Operator:
         token = bearer(request.headers.get("authorization", "").encode("latin-1"))
         if token is None:
             raise HttpProblem.of(
@@ -54,7 +54,7 @@ class OperatorCheck:
         if wait_s := self._guesses.wait_s(client):
             detail = f"Too many wrong keys came from your address; try again in {wait_s} s."
             raise suspicious(HttpProblem(429, "too_many_guesses", detail, retry_after_s=wait_s), Incident.ADMIN_GUESS)
-        found = self._operator(token)
+        found = await self._operator(token)
         if isinstance(found, Operator):
             return found
         if found is NoOperator.NOT_KNOWN:
@@ -64,8 +64,8 @@ class OperatorCheck:
             raise suspicious(HttpProblem(403, "forbidden", "This needs the admin key."), Incident.ADMIN_GUESS)
         raise HttpProblem(403, *_NO_LONGER[found])
 
-    def _operator(self, token: str) -> Operator | NoOperator:
-        return _ROOT if self._admin_key.matches(token) else self._access_book.operator(token)
+    async def _operator(self, token: str) -> Operator | NoOperator:
+        return _ROOT if self._admin_key.matches(token) else await self._access_book.operator(token)
 
     async def is_operator(self, request: Request) -> bool:
         """For resources of which operators see more. Without a key, with a wrong one or with a buyer's token, one sees
@@ -78,7 +78,7 @@ class OperatorCheck:
         client = self._client_of(request)
         if self._guesses.wait_s(client):
             return False
-        found = self._operator(token)
+        found = await self._operator(token)
         if found is NoOperator.WRONG:
             self._guesses.wrong(client, token)
         return isinstance(found, Operator)

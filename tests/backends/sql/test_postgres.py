@@ -12,7 +12,7 @@ from seckill.backends.sql import ledger as sql
 from seckill.backends.sql.database import ErrorMeaning
 from seckill.backends.sql.migration import migrate
 from seckill.backends.sql.transactions import LedgerCollided, edge
-from seckill.errors import LedgerRefused, LedgerUnavailable, StartError
+from seckill.errors import LedgerRefused, LedgerUnavailable, LedgerUnsuitable, StartError
 from seckill.lab.servers.proxy import Proxy, Trouble
 from tests.backends.sql.looking import counts, rows, write
 from tests.backends.sql.making import admission, draft
@@ -52,6 +52,32 @@ def frozen(server: PostgresServer) -> Iterator[None]:
         patch.setattr("seckill.backends.sql.transactions.READ_WITHIN_S", 1.0)
         patch.setattr(sql, "PING_WITHIN_S", 0.5)
         yield
+
+
+async def test_a_server_that_may_lose_what_it_has_committed_is_not_written_to(
+    own_server: PostgresServer, own_ledger: SqlLedger
+) -> None:
+    """If it is told so while it is in use, that holds for each new connection."""
+    sale = await own_ledger.create_sale(draft(units=10), lane=0)
+    try:
+        own_server.execute("ALTER SYSTEM SET fsync = off")
+        own_server.execute("SELECT pg_reload_conf()")
+        async with asyncio.timeout(PATIENCE_S):
+            while await rows(own_ledger, text("SHOW fsync")) != [("off",)]:
+                await asyncio.sleep(0.01)
+        await own_ledger.database.writers.dispose()
+        with pytest.raises(LedgerUnsuitable, match="fsync = off"):
+            await own_ledger.record([admission(sale.round, 1)])
+        with pytest.raises(StartError, match="set it to on"):
+            await migrate(own_server.url("postgres"))
+    finally:
+        own_server.execute("ALTER SYSTEM RESET fsync")
+        own_server.execute("SELECT pg_reload_conf()")
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            with contextlib.suppress(LedgerUnsuitable):
+                assert (await own_ledger.record([admission(sale.round, 1)])).new == 1
+                break
 
 
 async def test_settings_of_the_connections(ledger: SqlLedger) -> None:
