@@ -20,7 +20,7 @@ from seckill.lab.bench.place import BenchPlace, place, until_answering
 from seckill.lab.servers.ports import HOST, free_port
 
 UNITS = 100_000_000
-BUYERS_PER_S_MAX = 50_000
+BUYERS_PER_S_MAX = 150_000
 # Where Debian's libnginx-mod-http-lua and lua-nginx-redis are.
 MODULES = Path("/usr/lib/nginx/modules")
 NEEDED = ("ndk_http_module.so", "ngx_http_lua_module.so")
