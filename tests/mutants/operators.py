@@ -82,6 +82,20 @@ MUTANTS = (
         caught_by=f"{_OPERATORS}::test_a_revoked_key_opens_nothing_on_any_node",
     ),
     Mutant(
+        name="A key that another node has just made is a wrong one",
+        trap="ours",
+        path="engine/access/access_book.py",
+        edits={"return await self._found(candidate, PREFIX)": "return self._opened(candidate, PREFIX)"},
+        caught_by=f"{_BOOK}::test_a_key_that_another_process_has_made_opens_at_once",
+    ),
+    Mutant(
+        name="Each made-up key is a look at the ledger",
+        trap="ours",
+        path="engine/access/access_book.py",
+        edits={"self._read_at < asked_s - LOOK_AGAIN_S": "self._read_at <= asked_s"},
+        caught_by=f"{_BOOK}::test_made_up_keys_cost_few_looks",
+    ),
+    Mutant(
         name="Only the node that was asked hears of a revoked key",
         trap="ours",
         path="web/node_schedule.py",
