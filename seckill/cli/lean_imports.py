@@ -32,9 +32,10 @@ def _without(name: str) -> Callable[[Load, ModuleType], None]:
     return load
 
 
-def _only(part: str = "", *names: str) -> Callable[[Load, ModuleType], None]:
+def _only(part: str = "", *names: str, parts_alone: bool = False) -> Callable[[Load, ModuleType], None]:
     """Loads only these names of one part of a package. Its other parts can still be imported, and any other name of the
-    package is loaded when it is used."""
+    package is loaded when it is used, with all of the package unless `parts_alone`: then a part comes by itself, which
+    is right where the package adds nothing to it."""
 
     def load(whole: Load, module: ModuleType) -> None:
         try:
@@ -46,7 +47,7 @@ def _only(part: str = "", *names: str) -> Callable[[Load, ModuleType], None]:
         vars(module).update(named)
 
         def of_the_rest(name: str) -> Any:
-            if find_spec(inner := f"{module.__name__}.{name}"):
+            if parts_alone and find_spec(inner := f"{module.__name__}.{name}"):
                 return importlib.import_module(inner)
             del vars(module)["__getattr__"]
             whole(module)
@@ -59,8 +60,8 @@ def _only(part: str = "", *names: str) -> Callable[[Load, ModuleType], None]:
 
 _LEAN = {
     # Leaves out its clients for clusters and sentinels, because we find the servers ourselves (backends/redis).
-    "redis": _only("driver_info", "DriverInfo"),
-    "redis.asyncio": _only("client", "Redis"),
+    "redis": _only("driver_info", "DriverInfo", parts_alone=True),
+    "redis.asyncio": _only("client", "Redis", parts_alone=True),
     # Leaves out its own metrics, which nobody collects: backends/otel sends our traces.
     "redis.observability.metrics": _without("opentelemetry"),
     "redis.observability.providers": _without("opentelemetry"),

@@ -82,6 +82,8 @@ def test_who_asks_for_the_rest_of_a_library_gets_it() -> None:
 from seckill.cli.lean_imports import lean_imports
 lean_imports()
 from seckill.backends.sql import open_ledger
+from sqlalchemy import make_url
+assert make_url("mysql://u@h/x").get_dialect().name == "mysql"
 for scheme, dialect in (("mysql", "mysql"), ("postgresql", "postgresql")):
     assert open_ledger(f"{scheme}://u@h/x").database.writers.dialect.name == dialect
 import structlog, redis

@@ -12,8 +12,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from seckill.errors import StartError
+
+log = structlog.get_logger()
 
 # Enough for claims to share batches: a client that waits for an answer sends nothing else, so no batch is larger than
 # this.
@@ -51,8 +54,19 @@ def generator() -> str:
 
 async def load(address: str, lines: Path, *, seconds: float, cycle: bool = False) -> Load:
     """Sends the claims of the file `lines` over many connections for this many seconds, as fast as they are
-    answered."""
+    answered. If they are too few, it says so, because the server could have answered more."""
     environ = {**os.environ, "LINES": str(lines)} | ({"CYCLE": "1"} if cycle else {})
+    seen = await _load(address, environ, seconds)
+    if not cycle and seen.answers + CONNECTIONS > _count(lines):
+        log.warning("the generator ran out of claims: more would have been answered", answers=seen.answers)
+    return seen
+
+
+def _count(lines: Path) -> int:
+    return lines.read_bytes().count(b"\n")
+
+
+async def _load(address: str, environ: Mapping[str, str], seconds: float) -> Load:
     if has_wrk():
         script = str(files("seckill.lab.bench") / "load.lua")
         command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:.0f}s", "--timeout", "30s", "--latency", "-s", script]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from seckill.cli.commands.bench import bench
 from seckill.domain.sale import Confirm
@@ -92,7 +93,9 @@ async def test_each_line_is_sent_once(generator: str, tmp_path: Path) -> None:
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         # Enough even on a busy machine. Our generator ends when the claims run out, while wrk waits.
-        seen = await load(f"http://127.0.0.1:{port}", lines, seconds=8 if generator == "wrk" else 60)
+        with capture_logs() as told:
+            seen = await load(f"http://127.0.0.1:{port}", lines, seconds=8 if generator == "wrk" else 60)
+    assert [each["event"] for each in told] == ["the generator ran out of claims: more would have been answered"]
     tokens = [re.search(rb"Bearer (\w+)", head)[1] for head in heard]  # type: ignore[index]
     assert all(head.startswith(b"POST /somewhere HTTP/1.1\r\n") for head in heard)
     # wrk asks for one before it begins and throws it away; told to stop, it repeats the last one on some connections.
@@ -108,7 +111,9 @@ async def test_the_ceiling_only_answers(generator: str, tmp_path: Path) -> None:
     async with service("ceiling") as address:
         lines = tmp_path / "lines"
         lines.write_text("/v1/sales/x/orders token\n")
-        seen = await load(address, lines, seconds=1, cycle=True)
+        with capture_logs() as told:
+            seen = await load(address, lines, seconds=1, cycle=True)
+    assert not told, "they begin again and again"
     assert seen.answers > 1
     assert seen.refusals == 0
 
