@@ -144,7 +144,7 @@ pin-images: ## Ask the registry for the digests of the images, as deploy/images.
 	@touch $@
 
 # Where there is no compiler, Python does the same, and it says so.
-.venv/kernel: .venv/run seckill/native/kernel.c
+.venv/kernel: .venv/run seckill/native/kernel.c seckill/native/ring.c
 	@$(BIN)/python -m seckill.native
 	@touch $@
 

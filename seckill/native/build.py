@@ -1,4 +1,4 @@
-"""Compiles `kernel.c` with the compiler of this machine, if there is one."""
+"""Compiles `kernel.c` and `ring.c` with the compiler of this machine, if there is one."""
 
 import os
 import shlex
@@ -9,7 +9,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from seckill.native.kernel_choice import SOURCE, digest, load
+from seckill.native.kernel_choice import SOURCES, digest, load
 
 _OPTIONS = ("-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fstack-protector-strong", "-Wall", "-Werror")
 COMPILE_S_MAX = 120
@@ -27,7 +27,7 @@ def compile_kernel(to: Path) -> str | None:
         with tempfile.TemporaryDirectory(dir=to.parent) as folder:
             made = Path(folder, to.name)
             done = subprocess.run(  # noqa: S603 (what is run is the compiler that Python was built with, or CC)
-                [*compiler, *_OPTIONS, *_of_system(), *_include(), str(SOURCE), "-o", str(made)],
+                [*compiler, *_OPTIONS, *_of_system(), *_include(), *map(str, SOURCES), "-o", str(made)],
                 capture_output=True,
                 text=True,
                 timeout=COMPILE_S_MAX,

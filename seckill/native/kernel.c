@@ -14,7 +14,7 @@
 #include <string.h>
 
 #ifndef SOURCE
-#error "SOURCE is to be defined as the digest of this file: see build.py"
+#error "SOURCE is to be defined as the digest of the sources: see build.py"
 #endif
 
 enum { REQUEST_BYTES_MAX = 8 * 1024, HEADERS_MAX = 64, NAMES_MAX = 32, NAME_BYTES_MAX = 63, SALE_ID_MAX = 32, LENGTH_MAX = 1023 };
@@ -567,11 +567,13 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "seckill.native.kernel", .m_size = -1, .m_methods = methods,
 };
 
+int add_ring(PyObject *module); /* ring.c */
+
 PyMODINIT_FUNC PyInit_kernel(void) {
     prepare_tables();
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL || PyModule_AddType(module, &ReaderType) < 0 || PyModule_AddType(module, &ClaimReaderType) < 0 ||
-        PyModule_AddStringConstant(module, "SOURCE", SOURCE) < 0)
+        add_ring(module) < 0 || PyModule_AddStringConstant(module, "SOURCE", SOURCE) < 0)
         Py_CLEAR(module);
     return module;
 }

@@ -1,5 +1,5 @@
-"""Chooses the compiled kernel: only one that was made from this very source, so that an upgrade never goes on using the
-previous version's kernel."""
+"""Chooses the compiled kernel: only one that was made from these very sources, so that an upgrade never goes on using
+the previous version's kernel."""
 
 import hashlib
 import importlib.util
@@ -7,13 +7,13 @@ import sysconfig
 from pathlib import Path
 from types import ModuleType
 
-SOURCE = Path(__file__).with_name("kernel.c")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernel.c", "ring.c"))
 # Named for this version of Python and this kind of machine: no other would load it.
-COMPILED = SOURCE.with_name(f"kernel{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}")
+COMPILED = Path(__file__).with_name(f"kernel{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}")
 
 
 def digest() -> str:
-    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()
+    return hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()
 
 
 def load(compiled: Path = COMPILED) -> ModuleType | None:

@@ -23,6 +23,7 @@ from seckill.engine.door.address_rate import AddressRate
 from seckill.engine.traces.sampling import Sampling
 from seckill.errors import LedgerError
 from seckill.loops import Stop
+from seckill.native.ring_choice import open_ring
 from seckill.operations.presence import present
 from seckill.operations.repair import Repair
 from seckill.operations.server_look import ServerLooks
@@ -37,10 +38,10 @@ from seckill.web.buyers.token_groups import TokenGroups
 from seckill.web.buyers.token_keys import TokenKeys
 from seckill.web.claims.buyer_rate import Rates
 from seckill.web.claims.claim import ClaimRoute
-from seckill.web.claims.claim_protocol import TurnBuffer
 from seckill.web.claims.claim_wait import ClaimWait
 from seckill.web.claims.plain_claim import plain_claim_reader
 from seckill.web.claims.traced_claims import TracedClaims
+from seckill.web.claims.turn_buffer import TurnBuffer
 from seckill.web.connections.waiting_seats import Seats
 from seckill.web.console.looking_back_parts import LookingBackParts
 from seckill.web.context import Context
@@ -138,7 +139,7 @@ class Api:
         # None: nothing is traced, and no code checks whether it should be.
         self.traced = _traced(self.claims, ctx, engine)
         self._claim = self.traced or self.claims
-        self.turn = TurnBuffer()
+        self.turn = TurnBuffer(open_ring())
         self.read_plain_claim = plain_claim_reader(
             settings.jwt_issuer, settings.jwt_audience, with_origin=bool(settings.origins)
         )

@@ -12,6 +12,7 @@ from seckill.web.claims import claim_protocol
 from seckill.web.claims.claim import BEGUN, ClaimRoute
 from seckill.web.claims.claim_protocol import ClaimingProtocol
 from seckill.web.claims.plain_request import NOTABLE, UNUSUAL, PlainReader
+from seckill.web.claims.turn_buffer import TurnBuffer
 from tests.api.conftest import ADMIN_KEY, Served, token
 from tests.api.test_short_way import connected, read, request
 from tests.native.plain_claims import PlainClaimReader
@@ -277,20 +278,20 @@ async def test_an_answer_that_waits_for_the_end_of_its_turn_comes_first(
     sale = await served.node.create()
     happened: list[str] = []
 
-    def more_arrives(self: claim_protocol.TurnBuffer, protocol: claim_protocol.ClaimingProtocol) -> None:
+    def more_arrives(self: TurnBuffer, protocol: claim_protocol.ClaimingProtocol) -> None:
         happened.append("more")
         monkeypatch.undo()
         protocol.data_received(request(sale, "ann"))
 
-    def stops(self: claim_protocol.TurnBuffer, protocol: claim_protocol.ClaimingProtocol) -> None:
+    def stops(self: TurnBuffer, protocol: claim_protocol.ClaimingProtocol) -> None:
         happened.append("stop")
         protocol.shutdown()
 
-    monkeypatch.setattr(claim_protocol.TurnBuffer, "add", more_arrives)
+    monkeypatch.setattr(TurnBuffer, "add", more_arrives)
     async with connected(served) as (reader, writer), asyncio.timeout(PATIENCE_S):
         writer.write(request(early, "ann"))
         assert [(await read(reader))[0] for _ in range(2)] == [409, 202]
-    monkeypatch.setattr(claim_protocol.TurnBuffer, "add", stops)
+    monkeypatch.setattr(TurnBuffer, "add", stops)
     async with connected(served) as (reader, writer), asyncio.timeout(PATIENCE_S):
         writer.write(request(early, "ann"))
         assert (await read(reader))[0] == 409

@@ -8,6 +8,7 @@ draining need no second set of rules. Joining a line (`line_join.py`) goes the s
 """
 
 import asyncio
+import errno
 import re
 from typing import Any
 
@@ -19,6 +20,7 @@ from seckill.web.claims.claim import BEGUN, ClaimReply, ClaimRoute, problem_repl
 from seckill.web.claims.claim_wait import CLOSED
 from seckill.web.claims.plain_claim import PlainClaim
 from seckill.web.claims.plain_request import ORIGIN, PLAIN, PLAIN_WITH_ORIGIN
+from seckill.web.claims.turn_buffer import TurnBuffer
 from seckill.web.connections.guarded_protocol import GuardedProtocol
 from seckill.web.cross_origin import CrossOrigin
 from seckill.web.line.line_join import JoinInProgress, JoinRoute
@@ -33,25 +35,6 @@ _END = b"\r\n\r\n"
 
 def _forwarded(data: bytes) -> tuple[tuple[bytes, bytes], ...]:
     return tuple((name.lower(), value) for name, value in _FORWARDED.findall(data, 0, data.find(_END)))
-
-
-class TurnBuffer:
-    """Sends answers that are known at once together, at the end of a turn of the event loop. So the code for reading
-    and the code for writing stay in the CPU's caches, and a proxy on this machine is woken once for all answers instead
-    of for each."""
-
-    def __init__(self) -> None:
-        self._with_answers: list[ClaimingProtocol] = []
-
-    def add(self, protocol: "ClaimingProtocol") -> None:
-        if not self._with_answers:
-            protocol.loop.call_soon(self._send)
-        self._with_answers.append(protocol)
-
-    def _send(self) -> None:
-        protocols, self._with_answers = self._with_answers, []
-        for protocol in protocols:
-            protocol.send()
 
 
 class _Press(ClaimInProgress):
@@ -104,10 +87,17 @@ class ClaimingProtocol(GuardedProtocol):
         self._origins: CrossOrigin | None = self.application.origins
         self._read_plain_claim = self.application.read_plain_claim
         self._plain_request = (PLAIN if self._origins is None else PLAIN_WITH_ORIGIN).read
+        self.descriptor = -1
         self._answer_to_send = b""
         self._address: str | None = None  # for all claims on this connection, unless a proxy opened it
         # the claim on its way, if nothing else has happened on this connection since
         self._press: _Press | _Join | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        connection = transport.get_extra_info("socket")
+        if connection is not None:
+            self.descriptor = connection.fileno()
 
     def data_received(self, data: bytes) -> None:
         if self._answer_to_send:
@@ -200,6 +190,18 @@ class ClaimingProtocol(GuardedProtocol):
             self.transport.write(self._answer_to_send)
         self._answer_to_send = b""
 
+    def take_answer(self) -> bytes:
+        if self.descriptor < 0 or self.transport.is_closing() or self.transport.get_write_buffer_size():
+            self.send()  # whatever was written before goes first
+        answer, self._answer_to_send = self._answer_to_send, b""
+        return answer
+
+    def sent_in_part(self, answer: bytes, sent: int) -> None:
+        if sent >= 0 or sent == -errno.EAGAIN:  # the client is slow to take it
+            self.transport.write(answer[max(sent, 0) :])
+        else:  # the connection is broken
+            self.transport.abort()
+
     def decided(self, press: _Press, sale: Sale, answer: Answer) -> None:
         if self._press is not press:
             return  # the client is gone
@@ -212,15 +214,15 @@ class ClaimingProtocol(GuardedProtocol):
         if whole is not None:
             self._press = None
             self._read_by = self.loop.time() + self.keep_alive_s
-            if not self.transport.is_closing():
-                self.transport.write(whole)
+            self._answer_to_send = whole
+            self._turn.add(self)
             return
         if reply is None:  # looking up or awaiting an order takes a task
             self._make_ordinary(press)
             press.decided(sale, answer)
         else:
             self._write_plain(reply, press)
-            self.send()
+            self._turn.add(self)
 
     def joined(self, join: _Join, joined: Joined, reply: ClaimReply | None) -> None:
         if self._press is not join:
@@ -230,7 +232,7 @@ class ClaimingProtocol(GuardedProtocol):
             join.joined(joined, None)
         else:
             self._write_plain(reply, join)
-            self.send()
+            self._turn.add(self)
 
     def _make_ordinary(self, press: _Press | _Join) -> None:
         self._press = None

@@ -1,0 +1,160 @@
+"""The answers to a batch are sent together, each over its own connection, whole and in order, whatever becomes of the
+others."""
+
+import asyncio
+import errno
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from seckill.native.ring_choice import Ring
+from seckill.web.claims.claim_protocol import ClaimingProtocol
+from seckill.web.claims.turn_buffer import TurnBuffer
+from tests.api.conftest import Served
+from tests.api.test_short_way import connected, read, request, slow_gate
+from tests.native.rings import OneByOne
+from tests.patience import PATIENCE_S
+
+__all__ = ["slow_gate"]
+BUYERS = 20
+
+
+class NotedRing:
+    """Notes how many answers share a call. A number of bytes: no more than these of each are sent at once."""
+
+    def __init__(self, bytes_max: int | None = None, broken: int | None = None) -> None:
+        self.calls: list[int] = []
+        self._bytes_max = bytes_max
+        self._broken = broken
+
+    def send(self, descriptors: list[int], answers: list[bytes], /) -> Sequence[tuple[int, int]] | None:
+        self.calls.append(len(answers))
+        parts = [answer[: self._bytes_max] for answer in answers]
+        failed = OneByOne().send(descriptors, parts)
+        assert failed is None
+        found = [(place, len(part)) for place, part in enumerate(parts) if len(part) != len(answers[place])]
+        if self._broken is not None:
+            found = [*(pair for pair in found if pair[0] != self._broken), (self._broken, -errno.EPIPE)]
+        return found or None
+
+
+def use(served: Served, ring: Ring | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served.node.api.turn, "_ring", ring)
+
+
+async def press(
+    served: Served, slow_gate: tuple[asyncio.Event, asyncio.Event], stack: AsyncExitStack, sale: dict[str, Any]
+) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """All at once: one claim is on its way to the gate, and all others share the next call."""
+    asked, go_on = slow_gate
+    connections = [await stack.enter_async_context(connected(served)) for _ in range(BUYERS + 1)]
+    for number, (_, writer) in enumerate(connections):
+        writer.write(request(sale, f"buyer-{number}"))
+        await asked.wait()  # by the first
+    (batcher,) = served.node.api.context.desk._batchers.values()
+    async with asyncio.timeout(PATIENCE_S):
+        while len(batcher._waiting) < BUYERS:
+            await asyncio.sleep(0.001)
+    go_on.set()
+    return connections
+
+
+@pytest.mark.parametrize("bytes_max", [None, 0, 1, 200])
+async def test_a_batch_is_answered_in_one_call(
+    served: Served,
+    slow_gate: tuple[asyncio.Event, asyncio.Event],
+    monkeypatch: pytest.MonkeyPatch,
+    bytes_max: int | None,
+) -> None:
+    """What does not fit into a connection at once follows it."""
+    ring = NotedRing(bytes_max)
+    use(served, ring, monkeypatch)
+    sale = await served.node.create(units=BUYERS + 1)
+    async with AsyncExitStack() as stack:
+        connections = await press(served, slow_gate, stack, sale)
+        found = [await read(reader) for reader, _ in connections]
+    assert [status for status, _, _ in found] == [202] * (BUYERS + 1)
+    assert len({body["order_id"] for _, _, body in found}) == BUYERS + 1
+    assert BUYERS in ring.calls
+
+
+async def test_without_a_ring_everybody_is_answered_as_well(
+    served: Served, slow_gate: tuple[asyncio.Event, asyncio.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(served, None, monkeypatch)
+    sale = await served.node.create(units=BUYERS // 2)
+    async with AsyncExitStack() as stack:
+        connections = await press(served, slow_gate, stack, sale)
+        found = sorted([(await read(reader))[0] for reader, _ in connections])
+    assert found == [202] * (BUYERS // 2) + [409] * (BUYERS // 2 + 1)
+
+
+async def test_a_broken_connection_is_closed_and_all_others_go_on(
+    served: Served, slow_gate: tuple[asyncio.Event, asyncio.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(served, NotedRing(broken=3), monkeypatch)
+    sale = await served.node.create(units=BUYERS + 1)
+    async with AsyncExitStack() as stack:
+        connections = await press(served, slow_gate, stack, sale)
+        for reader, _ in connections:
+            assert (await read(reader))[0] == 202
+        ended = [asyncio.create_task(reader.read()) for reader, _ in connections]
+        first, others = await asyncio.wait(ended, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        assert [each.result() for each in first] == [b""]
+        for (_, writer), ending in zip(connections, ended, strict=True):
+            if ending in others:  # goes on with the next request
+                ending.cancel()
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: seckill\r\n\r\n")
+        await asyncio.gather(*others, return_exceptions=True)
+        for (reader, _), ending in zip(connections, ended, strict=True):
+            if ending in others:
+                assert (await read(reader))[0] == 200
+
+
+class Wire:
+    """A transport with so many bytes that wait to be sent."""
+
+    def __init__(self, waiting_bytes: int, *, closing: bool = False) -> None:
+        self.written: list[bytes] = []
+        self._waiting_bytes = waiting_bytes
+        self._closing = closing
+
+    def get_write_buffer_size(self) -> int:
+        return self._waiting_bytes
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+
+async def test_an_answer_does_not_pass_what_waits_before_it(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[ClaimingProtocol] = []
+    original = TurnBuffer.add
+
+    def noted(self: TurnBuffer, connection: ClaimingProtocol) -> None:
+        found.append(connection)
+        original(self, connection)
+
+    monkeypatch.setattr(TurnBuffer, "add", noted)
+    sale = await served.node.create()
+    async with connected(served) as (reader, writer):
+        writer.write(request(sale, "ann"))
+        assert (await read(reader))[0] == 202
+        (protocol,) = found
+        assert protocol.descriptor >= 0
+        real = protocol.transport
+        for wire, taken, written in (
+            (Wire(0), b"answer", []),
+            (Wire(5), b"", [b"answer"]),
+            (Wire(0, closing=True), b"", []),
+        ):
+            protocol._answer_to_send = b"answer"
+            protocol.transport = wire  # type: ignore[assignment]
+            assert protocol.take_answer() == taken
+            assert wire.written == written
+            assert protocol.take_answer() == b""
+        protocol.transport = real

@@ -1,0 +1,108 @@
+"""A ring sends what one call for each answer would send, and says the same about what could not be sent."""
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import ModuleType
+
+import pytest
+
+from seckill.native import ring_choice
+from seckill.native.ring_choice import ENTRIES, Ring, open_ring
+from tests.fixtures import missing
+from tests.native.rings import OneByOne
+
+
+@pytest.fixture(params=["compiled", "one by one"])
+def ring(request: pytest.FixtureRequest) -> Ring:
+    if request.param == "one by one":
+        return OneByOne()
+    kernel: ModuleType = request.getfixturevalue("kernel")
+    try:
+        made: Ring = kernel.Ring(ENTRIES)
+    except (AttributeError, OSError) as error:
+        missing(f"This system has no ring, or does not let us have one: {error}")
+    return made
+
+
+@pytest.fixture
+def pairs() -> Iterator[list[tuple[socket.socket, socket.socket]]]:
+    with ExitStack() as stack:
+        found = [socket.socketpair() for _ in range(ENTRIES + 100)]
+        for pair in found:
+            for end in pair:
+                stack.enter_context(end).setblocking(False)
+        yield found
+
+
+def test_everybody_gets_their_own_answer_also_if_they_are_more_than_fit(
+    ring: Ring, pairs: list[tuple[socket.socket, socket.socket]]
+) -> None:
+    for turn in range(3):
+        answers = [b"answer %d of turn %d" % (place, turn) for place in range(len(pairs))]
+        assert ring.send([ours.fileno() for ours, _ in pairs], answers) is None
+        assert [theirs.recv(100) for _, theirs in pairs] == answers
+    assert ring.send([], []) is None
+
+
+def test_who_does_not_read_gets_a_part_and_holds_up_nobody(
+    ring: Ring, pairs: list[tuple[socket.socket, socket.socket]]
+) -> None:
+    (slow, _), (quick, reader), *_ = pairs
+    found = ring.send([slow.fileno(), quick.fileno()], [bytes(50_000_000), b"yes"])
+    assert found is not None
+    ((place, sent),) = found
+    assert place == 0
+    assert 0 < sent < 50_000_000
+    assert reader.recv(100) == b"yes"
+    assert ring.send([quick.fileno(), slow.fileno()], [b"yes", b"more"]) == [(1, -errno.EAGAIN)]
+
+
+def test_a_broken_connection_is_told_and_harms_no_other(
+    ring: Ring, pairs: list[tuple[socket.socket, socket.socket]]
+) -> None:
+    (broken, gone), (whole, reader), *_ = pairs
+    gone.close()
+    never = 1_000_000  # no process has as many descriptors
+    found = ring.send([broken.fileno(), whole.fileno(), never], [b"a", b"b", b"c"])
+    assert found == [(0, -errno.EPIPE), (2, -errno.EBADF)]
+    assert reader.recv(100) == b"b"
+
+
+@pytest.mark.parametrize(
+    "given", [([1], []), (["1"], [b""]), ([1], ["a"]), ([1], [bytearray(1)]), ([2**70], [b"a"]), ((), ())]
+)
+def test_what_is_no_list_of_answers_is_not_sent(kernel: ModuleType, given: tuple[object, object]) -> None:
+    if not hasattr(kernel, "Ring"):
+        missing("This system has no rings.")
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        kernel.Ring(4).send(*given)
+    for entries in (0, 1_000_000):
+        with pytest.raises(ValueError, match="entries"):
+            kernel.Ring(entries)
+
+
+def test_where_there_is_none_answers_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No compiled kernel, another system, a container that forbids it, and something that only pretends."""
+
+    class Kernel:
+        class Ring(OneByOne):
+            def __init__(self, entries: int) -> None:
+                pass
+
+    class Forbidden(Kernel):
+        class Ring(OneByOne):
+            def __init__(self, entries: int) -> None:
+                raise PermissionError(errno.EPERM, "not here")
+
+    class Pretends(Kernel):
+        class Ring(Kernel.Ring):
+            def send(self, descriptors: list[int], answers: list[bytes], /) -> None:
+                return None
+
+    monkeypatch.setattr(ring_choice, "KERNEL", Kernel)
+    assert open_ring() is not None
+    for other in (None, object(), Forbidden, Pretends):
+        monkeypatch.setattr(ring_choice, "KERNEL", other)
+        assert open_ring() is None
