@@ -18,7 +18,7 @@ from seckill.engine.alarms.desk import AlarmDesk
 from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission_desk import AdmissionDesk
-from seckill.engine.claims.claim_batches import tell_nobody
+from seckill.engine.claims.claim_batches import leave_it, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.unpaid_units import UnpaidUnits
@@ -101,13 +101,14 @@ class UseCases:
         *,
         alarm: Alarm | None = None,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
+        after_answers: Callable[[], None] = leave_it,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.engine = engine
         self.settings = settings
         notes = AlarmNotes(engine.ledger.alarm_book)
         self.alarm = alarm or Alarm(settings.alarm_url, board=engine.board, notes=notes)
-        self._before_answers = before_answers
+        self._around_answers = before_answers, after_answers
         self._monotonic = monotonic
 
     @cached_property
@@ -119,7 +120,7 @@ class UseCases:
         gate, tracer = self.engine.gate, self.engine.tracer
         settings = self.settings
         pace = WritingPace(self.engine.transport, settings.pace_after_s, settings.backlog_max, self._monotonic)
-        parts = gate, self.sale_cache, SoldOutFlags(gate), pace, self._before_answers
+        parts = gate, self.sale_cache, SoldOutFlags(gate), pace, *self._around_answers
         return AdmissionDesk(*parts) if tracer is None else TracedDesk(tracer, *parts)
 
     @cached_property

@@ -81,7 +81,8 @@ class Api:
 
     def __init__(self, settings: Settings, engine: Engine) -> None:
         order_ids = OrderIds(engine.order_ids)
-        use = UseCases(engine, settings, before_answers=order_ids.prepare)
+        self.turn = TurnBuffer(open_ring())
+        use = UseCases(engine, settings, before_answers=order_ids.prepare, after_answers=self.turn.send)
         addresses = ClientAddresses(settings.trusted_proxies)
         self.context = Context(
             settings=settings,
@@ -139,7 +140,6 @@ class Api:
         # None: nothing is traced, and no code checks whether it should be.
         self.traced = _traced(self.claims, ctx, engine)
         self._claim = self.traced or self.claims
-        self.turn = TurnBuffer(open_ring())
         self.read_plain_claim = plain_claim_reader(
             settings.jwt_issuer, settings.jwt_audience, with_origin=bool(settings.origins)
         )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.outcome import REFUSALS, Outcome
 from seckill.domain.sale import Round, Sale
-from seckill.engine.claims.claim_batches import Batcher, tell_nobody
+from seckill.engine.claims.claim_batches import Batcher, leave_it, tell_nobody
 from seckill.engine.claims.claim_figures import ClaimFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.writing_pace import WritingPace
@@ -114,12 +114,13 @@ class AdmissionDesk:
         sold_out: SoldOutFlags,
         pace: WritingPace,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
+        after_answers: Callable[[], None] = leave_it,
     ) -> None:
-        """`before_answers`: see `Batcher`."""
+        """`before_answers` and `after_answers`: see `Batcher`."""
         self._gate = gate
         self._sale_cache = sale_cache
         self._pace = pace
-        self._before_answers = before_answers
+        self._around_answers = before_answers, after_answers
         # Round and lane are the key, as one number: every claim looks it up, which costs a tenth of looking up a pair.
         self._batchers: dict[int, Batcher] = {}
         self.sold_out = sold_out
@@ -183,7 +184,7 @@ class AdmissionDesk:
                 self.sold_out.consider(ref, reply)
                 return reply
 
-            batcher = self._batchers[key] = Batcher(call, self._pace.of(key & _LANES), self._before_answers)
+            batcher = self._batchers[key] = Batcher(call, self._pace.of(key & _LANES), *self._around_answers)
         return batcher
 
     def count(self, round_id: int, outcome: Outcome, took_s: float) -> None:

@@ -28,16 +28,21 @@ def tell_nobody(_: Sequence[Answer]) -> None:
     pass
 
 
+def leave_it() -> None:
+    pass
+
+
 class Batcher(Batches[Claim, Answer]):
     """Batches the claims of one round on this node. `pace`: the pace of its lane, which other rounds may share.
-    `before_answers` is called with the answers to a batch before each waiting caller gets its own. It can do work that
-    costs less for all of them at once."""
+    `before_answers` is called with the answers to a batch before each waiting caller gets its own, and `after_answers`
+    when all have got theirs. They can do work that costs less for all of them at once."""
 
     def __init__(
         self,
         call: Call,
         pace: LanePace,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
+        after_answers: Callable[[], None] = leave_it,
         *,
         batch_max: int = BATCH_MAX,
         waiting_max: int = WAITING_MAX,
@@ -46,6 +51,7 @@ class Batcher(Batches[Claim, Answer]):
         self._call = call
         self._pace = pace
         self._before_answers = before_answers
+        self._after_answers = after_answers
         self._most = batch_max, waiting_max
         self._failing = False
 
@@ -109,6 +115,10 @@ class Batcher(Batches[Claim, Answer]):
         for (_, waiting), answer in zip(batch, answers, strict=True):
             if not waiting.done():
                 waiting.set_result(answer)
+        try:
+            self._after_answers()
+        except Exception:  # those of the call under way still wait for their answers
+            log.exception("answers could not be sent together", claims=len(batch))
 
     async def _keep_pace(self, rate: float, answers: Sequence[Answer]) -> None:
         batch_most, waiting_most = self._most

@@ -95,11 +95,11 @@ async def test_the_gate_works_on_the_next_batch_while_the_callers_of_this_one_ar
 async def test_callers_are_told_though_nothing_could_be_prepared_for_them() -> None:
     """Neither those of this batch nor those of the next one, whose call is under way, are left waiting."""
 
-    def fail(_: Sequence[Answer]) -> None:
+    def fail(*_: Sequence[Answer]) -> None:
         raise MemoryError
 
     calls = Calls()
-    batcher = Batcher(calls, LanePace(), fail)
+    batcher = Batcher(calls, LanePace(), fail, fail)
     tasks = [submit(batcher, Claim("0", 1))]
     await settle()
     tasks += [submit(batcher, Claim(str(i), 1)) for i in (1, 2)]
@@ -109,6 +109,19 @@ async def test_callers_are_told_though_nothing_could_be_prepared_for_them() -> N
     assert [task.done() for task in tasks] == [True] * 3
     assert await asyncio.gather(*tasks) == [echo(Claim(str(i), 1)) for i in range(3)]
     assert batcher.idle
+
+
+async def test_what_is_done_after_answers_finds_all_of_the_batch_told() -> None:
+    told: list[int] = []
+    calls = Calls()
+    batcher = Batcher(calls, LanePace(), after_answers=lambda: told.append(sum(each.done() for each in waiting)))
+    waiting = [asyncio.get_running_loop().create_future() for _ in range(5)]
+    for number, each in enumerate(waiting):
+        batcher.submit(Claim(str(number), 1), each)
+    await settle()
+    calls.go.release()
+    await settle()
+    assert told == [5]
 
 
 async def test_a_buyer_who_gives_up_shifts_no_other_answer() -> None:
