@@ -2,9 +2,10 @@
 
 import asyncio
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.browser.visiting import (
@@ -383,9 +384,18 @@ async def test_several_at_once_and_another_one(visit: Visit, stack: Stack) -> No
     assert sorted(order["quantity"] for order in await orders_of(stack, "many")) == [1, 2]
 
 
-async def test_how_many_is_chosen_before_it_begins_and_the_button_stays_where_it_is(visit: Visit, stack: Stack) -> None:
+def zone_where_it_is(hour: int) -> str:
+    west = 12 - (hour - datetime.now(UTC).hour + 12) % 24
+    return f"Etc/GMT{west:+d}"
+
+
+@pytest.mark.parametrize("hour", [12, 23])
+async def test_how_many_is_chosen_before_it_begins_and_the_button_stays_where_it_is(
+    visit: Visit, stack: Stack, hour: int
+) -> None:
+    """Whether it begins today or after midnight, which takes more words."""
     sale = await stack.create_sale(units=9, limit_per_buyer=3, begins_at=in_s(3600), ends_at=in_s(7200))
-    page = await visit.sale_page(sale, "early-and-many")
+    page = await visit.sale_page(sale, "early-and-many", timezone_id=zone_where_it_is(hour))
     button = page.locator("[data-action=buy]")
     await expect(button).to_be_disabled()
     await page.get_by_role("button", name="One more").click()

@@ -7,7 +7,7 @@ import re
 import signal
 
 import redis
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from seckill import __version__
 from seckill.backends.redis import keys
@@ -322,6 +322,33 @@ async def test_the_history_of_an_order_by_its_buyer_and_by_its_id(visit: Visit, 
     await page.locator("[name=what]").fill("<b>nobody</b>")
     await page.get_by_role("button", name="Find").click()
     await expect(page.get_by_role("status")).to_contain_text("Nothing found for “<b>nobody</b>”")
+
+
+async def test_what_is_found_late_does_not_replace_a_newer_search(visit: Visit, stack: Stack) -> None:
+    sale = await stack.create_sale(title="Clock", units=5)
+    order_id = await buy(stack, sale, "hilda")
+    page = await visit.console()
+    late, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        late.set()
+        await go_on.wait()
+        await route.continue_()
+
+    await page.route("**/v1/admin/orders?user=hilda", hold)
+    await page.locator(".areas").get_by_text("Orders").click()
+    await page.locator("[name=what]").fill("hilda")
+    await page.get_by_role("button", name="Find").click()
+    await late.wait()
+    await page.locator("[name=what]").fill("nobody")
+    await page.get_by_role("button", name="Find").click()
+    await expect(page.get_by_role("status")).to_contain_text("Nothing found for “nobody”")
+    async with page.expect_response("**/v1/admin/orders?user=hilda") as answered:
+        go_on.set()
+    assert order_id in await (await answered.value).text()
+    await page.evaluate("() => new Promise((shown) => requestAnimationFrame(() => setTimeout(shown)))")
+    await expect(page.get_by_role("status")).to_contain_text("Nothing found for “nobody”")
+    await expect(page.locator(".found")).to_have_count(0)
 
 
 async def test_late_money_is_told_in_the_history_and_among_the_refunds(visit: Visit, stack: Stack) -> None:

@@ -125,8 +125,8 @@ function dateOf(times, nowMs) {
   return thisYear ? DATE : { year: "numeric", ...DATE };
 }
 
-/** With seconds only where there are any. */
-export const roundTime = (ms, nowMs) => time(ms, nowMs, ms % MINUTE_MS === 0 ? HANDS : CLOCK);
+/** With seconds only where there are any, and only today. */
+export const roundTime = (ms, nowMs) => time(ms, nowMs, ms % MINUTE_MS === 0 || !isSameDay(ms, nowMs) ? HANDS : CLOCK);
 
 const SHORT_MS = 10 * MINUTE_MS;
 

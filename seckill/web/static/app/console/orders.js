@@ -1,6 +1,6 @@
 // Orders: all of them, or by their id, their buyer or a code of theirs, with everything that ever happened to them.
 
-import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
+import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { dateTime, money, readable, t } from "../i18n.js";
 import { sumOf } from "../receipt.js";
 import { Chip, html } from "../ui.js";
@@ -18,27 +18,31 @@ export function OrdersView({ wanted, saleId, sales, titles }) {
   const [text, setText] = useState(wanted ?? "");
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
+  const asked = useRef(0);
   const search = async (what) => {
-    if (what === "") return;
+    const mine = ++asked.current;
     setProblem("");
+    if (what === "") return;
     try {
       let answer = { orders: [] };
       if (ORDER.test(what)) answer = await ask("GET", `/v1/admin/orders?order_id=${encodeURIComponent(what)}`);
       if (answer.orders.length === 0) answer = await ask("GET", `/v1/admin/orders?user=${encodeURIComponent(what)}`);
       if (answer.orders.length === 0) answer = await ofCode(what);
-      setFound({ what, orders: answer.orders });
+      if (mine === asked.current) setFound({ what, orders: answer.orders }); // otherwise something else is wanted by now
     } catch (error) {
-      setProblem(told(error));
+      if (mine === asked.current) setProblem(told(error));
     }
   };
+  const submitted = useRef(null);
   useEffect(() => {
-    setText(wanted ?? "");
+    if (wanted !== submitted.current) setText(wanted ?? ""); // what was submitted here is there already, and may be changed again
     setFound(null);
     search(wanted ?? "");
   }, [wanted]);
   const submit = (event) => {
     event.preventDefault();
     const what = text.trim();
+    submitted.current = what;
     if (what === wanted) search(what);
     else location.hash = `#/orders/${encodeURIComponent(what)}`;
   };

@@ -1,6 +1,6 @@
 // Who has changed what: of everything, and of one sale.
 
-import { useEffect, useState } from "../../vendor/preact/hooks.mjs";
+import { useEffect, useRef, useState } from "../../vendor/preact/hooks.mjs";
 import { dateTime, has, readable, t } from "../i18n.js";
 import { Empty, html } from "../ui.js";
 import { usePolled } from "./data.js";
@@ -26,13 +26,16 @@ export function RecordView({ saleId, titles }) {
   const [problem, setProblem] = useState("");
   useEffect(() => setOlder({ entries: [], next: undefined }), [saleId, who]);
   const next = older.next === undefined ? content?.next : older.next;
+  const wanted = useRef(query);
+  wanted.current = query;
   const more = async () => {
     try {
       const page = await ask("GET", `${PATH}?${query}&after=${next}`);
+      if (wanted.current !== query) return; // entries of somebody else are wanted by now
       setOlder({ entries: [...older.entries, ...page.entries], next: page.next });
       setProblem("");
     } catch (error) {
-      setProblem(told(error));
+      if (wanted.current === query) setProblem(told(error));
     }
   };
   // What is new pushes what was last on the first page onto the second.
