@@ -18,7 +18,7 @@ from seckill.engine.alarms.desk import AlarmDesk
 from seckill.engine.alarms.notes import AlarmNotes
 from seckill.engine.buyer_data import BuyerData
 from seckill.engine.claims.admission_desk import AdmissionDesk
-from seckill.engine.claims.claim_batches import leave_it, tell_nobody
+from seckill.engine.claims.claim_batches import do_nothing, tell_nobody
 from seckill.engine.claims.live_figures import LiveFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.unpaid_units import UnpaidUnits
@@ -101,7 +101,7 @@ class UseCases:
         *,
         alarm: Alarm | None = None,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
-        after_answers: Callable[[], None] = leave_it,
+        after_answers: Callable[[], None] = do_nothing,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.engine = engine

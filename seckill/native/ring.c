@@ -11,7 +11,12 @@
 
 #if defined(__linux__) && defined(__has_include)
 #if __has_include(<linux/io_uring.h>)
+#include <linux/io_uring.h>
+#include <sys/syscall.h>
+/* Headers of before 5.7 do not know what is used here. */
+#if defined(IORING_FEAT_FAST_POLL) && defined(__NR_io_uring_setup) && defined(__NR_io_uring_enter)
 #define HAS_RING
+#endif
 #endif
 #endif
 
@@ -24,12 +29,11 @@ int add_ring(PyObject *module) { return 0; }
 #else
 
 #include <errno.h>
-#include <linux/io_uring.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { ENTRIES_MAX = 4096 };
@@ -56,7 +60,9 @@ static void ring_dealloc(Ring *self) {
 
 static void *map(int descriptor, size_t bytes, off_t what) {
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, what);
-    return at == MAP_FAILED ? NULL : at;
+    if (at == MAP_FAILED) return NULL;
+    madvise(at, bytes, MADV_DONTFORK); /* a copy of this process must not submit into its ring */
+    return at;
 }
 
 static int set_up(Ring *self, unsigned entries) {
@@ -64,15 +70,15 @@ static int set_up(Ring *self, unsigned entries) {
     memset(&given, 0, sizeof given);
     self->descriptor = (int)syscall(__NR_io_uring_setup, entries, &given);
     if (self->descriptor < 0) return -1;
-    /* Both are older than 5.7: a kernel without them is not worth a second way. */
+    /* A kernel without both is older than 5.7, and may not know how to send. */
     if (!(given.features & IORING_FEAT_SINGLE_MMAP) || !(given.features & IORING_FEAT_FAST_POLL)) {
         errno = ENOSYS;
         return -1;
     }
-    size_t submitted = given.sq_off.array + given.sq_entries * sizeof(unsigned);
-    size_t ended = given.cq_off.cqes + given.cq_entries * sizeof(struct io_uring_cqe);
+    size_t submitted_bytes = given.sq_off.array + given.sq_entries * sizeof(unsigned);
+    size_t ended_bytes = given.cq_off.cqes + given.cq_entries * sizeof(struct io_uring_cqe);
     self->entries = given.sq_entries;
-    self->shared_bytes = submitted > ended ? submitted : ended;
+    self->shared_bytes = submitted_bytes > ended_bytes ? submitted_bytes : ended_bytes;
     self->sends_bytes = given.sq_entries * sizeof(struct io_uring_sqe);
     self->shared = map(self->descriptor, self->shared_bytes, IORING_OFF_SQ_RING);
     self->sends = map(self->descriptor, self->sends_bytes, IORING_OFF_SQES);
@@ -120,35 +126,37 @@ static void put(Ring *self, unsigned at, int descriptor, PyObject *answer, unsig
 }
 
 /* Takes the results of what has ended, and returns how many there were. */
-static unsigned take(Ring *self, int *results) {
+static unsigned take(Ring *self, int *results, unsigned count) {
     unsigned head = *self->done_head, tail = __atomic_load_n(self->done_tail, __ATOMIC_ACQUIRE), found = tail - head;
     for (; head != tail; head++) {
         struct io_uring_cqe *ended = &self->done[head & *self->done_mask];
-        results[ended->user_data] = ended->res;
+        if (ended->user_data < count) results[ended->user_data] = ended->res;
     }
     __atomic_store_n(self->done_head, head, __ATOMIC_RELEASE);
     return found;
 }
 
-static int enter(Ring *self, unsigned submit, unsigned await) {
-    return (int)syscall(__NR_io_uring_enter, self->descriptor, submit, await, await ? IORING_ENTER_GETEVENTS : 0u, NULL, 0);
+static int enter(Ring *self, unsigned submitted, unsigned awaited) {
+    unsigned flags = awaited ? IORING_ENTER_GETEVENTS : 0;
+    return (int)syscall(__NR_io_uring_enter, self->descriptor, submitted, awaited, flags, NULL, (size_t)0);
 }
 
-/* Sends that many answers; for each, a number of bytes or a negative error. What could not be submitted was not sent. */
-static void submit(Ring *self, unsigned count, int *results) {
+/* Sends that many answers; for each, a number of bytes or a negative error. What could not be submitted was not sent. Returns
+   -1 if it is not known which were. */
+static int submit(Ring *self, unsigned count, int *results) {
     for (unsigned i = 0; i < count; i++) results[i] = -EAGAIN;
     int submitted = enter(self, count, 0);
     if (submitted < (int)count) __atomic_store_n(self->tail, __atomic_load_n(self->head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
-    if (submitted <= 0) return;
-    unsigned taken = take(self, results);
-    while (taken < (unsigned)submitted) {
-        /* None should be under way any more. The answers must not be given back to Python before all have ended. */
-        if (enter(self, 0, 1) < 0 && errno != EINTR) Py_FatalError("what was sent cannot be awaited");
-        taken += take(self, results);
+    if (submitted <= 0) return 0;
+    unsigned taken = take(self, results, count);
+    while (taken < (unsigned)submitted) { /* none should be under way any more */
+        if (enter(self, 0, 1) < 0 && errno != EINTR) return -1;
+        taken += take(self, results, count);
     }
+    return 0;
 }
 
-/* send(descriptors, answers), two lists: None if each was sent whole, otherwise (place, result) of those that were not. */
+/* send(descriptors, answers), two lists: None if each was sent whole, otherwise (index, result) of those that were not. */
 static PyObject *ring_send(Ring *self, PyObject *args) {
     PyObject *descriptors, *answers;
     if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &descriptors, &PyList_Type, &answers)) return NULL;
@@ -163,7 +171,12 @@ static PyObject *ring_send(Ring *self, PyObject *args) {
             PyErr_SetString(PyExc_TypeError, "descriptors are numbers, and answers bytes");
             return NULL;
         }
-        if (PyLong_AsLong(descriptor) == -1 && PyErr_Occurred()) return NULL;
+        long number = PyLong_AsLong(descriptor);
+        if (number == -1 && PyErr_Occurred()) return NULL;
+        if (number < 0 || number > INT_MAX) {
+            PyErr_SetString(PyExc_ValueError, "there is no such descriptor");
+            return NULL;
+        }
     }
     int results[ENTRIES_MAX];
     PyObject *rest = NULL;
@@ -175,7 +188,12 @@ static PyObject *ring_send(Ring *self, PyObject *args) {
             put(self, tail + i, descriptor, PyList_GET_ITEM(answers, start + i), i);
         }
         __atomic_store_n(self->tail, tail + count, __ATOMIC_RELEASE);
-        submit(self, count, results);
+        if (submit(self, count, results) < 0) {
+            /* The system may still read them, so they stay for good. */
+            for (unsigned i = 0; i < count; i++) Py_INCREF(PyList_GET_ITEM(answers, start + i));
+            PyErr_SetFromErrno(PyExc_OSError);
+            goto failed;
+        }
         for (unsigned i = 0; i < count; i++) {
             if (results[i] == (int)PyBytes_GET_SIZE(PyList_GET_ITEM(answers, start + i))) continue;
             PyObject *pair = Py_BuildValue("ni", start + (Py_ssize_t)i, results[i]);

@@ -14,8 +14,8 @@ ENTRIES = 512
 class Ring(Protocol):
     def send(self, descriptors: list[int], answers: list[bytes], /) -> Sequence[tuple[int, int]] | None:
         """Sends each answer over the connection with the descriptor in the same place, without waiting for any client.
-        Returns None if each was sent whole. Otherwise returns the places of those that were not, each with the number
-        of bytes that were sent, or with a negative error number."""
+        Returns None if each was sent whole. Otherwise returns the indices of those that were not, each with the number
+        of bytes that were sent, or with a negative error number. After an exception it is not known what was sent."""
 
 
 def open_ring() -> Ring | None:

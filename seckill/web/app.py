@@ -136,7 +136,7 @@ class Api:
         )
         ctx = self.context
         self.claims = _claim_route(ctx, use, order_ids, self._note_claim)
-        self.joins = JoinRoute(ctx)
+        self.joins = JoinRoute(ctx, self.turn.send)
         # None: nothing is traced, and no code checks whether it should be.
         self.traced = _traced(self.claims, ctx, engine)
         self._claim = self.traced or self.claims

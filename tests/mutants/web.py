@@ -435,11 +435,12 @@ MUTANTS = (
         caught_by="tests/api/test_answers_together.py::test_an_answer_does_not_pass_what_waits_before_it",
     ),
     Mutant(
-        name="A connection that broke while its answer was sent stays open",
+        name="A connection stays open when it is not known how much of its answer was sent",
         trap="ours",
-        path="web/claims/claim_protocol.py",
-        edits={"            self.transport.abort()\n\n    def decided": "            pass\n\n    def decided"},
-        caught_by="tests/api/test_answers_together.py::test_a_broken_connection_is_closed_and_all_others_go_on",
+        path="web/claims/turn_buffer.py",
+        edits={"                connection.break_off()\n": "                pass\n"},
+        caught_by="tests/api/test_answers_together.py::"
+        "test_nothing_follows_an_answer_of_which_it_is_not_known_whether_it_was_sent",
     ),
     Mutant(
         name="A ring sends the answers of a second call to the clients of the first",

@@ -24,6 +24,7 @@ from seckill.extras import explained
 from seckill.local.valkey import find_server
 from seckill.loops import Stop
 from seckill.native.kernel_choice import KERNEL
+from seckill.native.ring_choice import open_ring
 from seckill.operations.doctor.certificate import check_served_certificate
 from seckill.operations.doctor.database import examine_database
 from seckill.operations.doctor.examination import Health
@@ -90,8 +91,13 @@ async def _python(_: Settings) -> str:
     reads = (
         "a compiled kernel reads claims" if KERNEL else "Python reads claims, `python -m seckill.native` compiles that"
     )
+    sends = (
+        "all answers to a batch are sent in one call"
+        if open_ring()
+        else "answers are sent one by one, without io_uring"
+    )
     python, sqlite = platform.python_version(), sqlite3.sqlite_version
-    return f"seckill {__version__}, Python {python}, SQLite {sqlite}; {reads}"
+    return f"seckill {__version__}, Python {python}, SQLite {sqlite}; {reads}; {sends}"
 
 
 async def _embedded(settings: Settings) -> str:

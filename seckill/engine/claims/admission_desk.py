@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from seckill.domain.admission import Answer, Claim
 from seckill.domain.outcome import REFUSALS, Outcome
 from seckill.domain.sale import Round, Sale
-from seckill.engine.claims.claim_batches import Batcher, leave_it, tell_nobody
+from seckill.engine.claims.claim_batches import Batcher, do_nothing, tell_nobody
 from seckill.engine.claims.claim_figures import ClaimFigures
 from seckill.engine.claims.sold_out import SoldOutFlags
 from seckill.engine.claims.writing_pace import WritingPace
@@ -114,7 +114,7 @@ class AdmissionDesk:
         sold_out: SoldOutFlags,
         pace: WritingPace,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
-        after_answers: Callable[[], None] = leave_it,
+        after_answers: Callable[[], None] = do_nothing,
     ) -> None:
         """`before_answers` and `after_answers`: see `Batcher`."""
         self._gate = gate

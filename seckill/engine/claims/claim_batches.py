@@ -28,7 +28,7 @@ def tell_nobody(_: Sequence[Answer]) -> None:
     pass
 
 
-def leave_it() -> None:
+def do_nothing() -> None:
     pass
 
 
@@ -42,7 +42,7 @@ class Batcher(Batches[Claim, Answer]):
         call: Call,
         pace: LanePace,
         before_answers: Callable[[Sequence[Answer]], None] = tell_nobody,
-        after_answers: Callable[[], None] = leave_it,
+        after_answers: Callable[[], None] = do_nothing,
         *,
         batch_max: int = BATCH_MAX,
         waiting_max: int = WAITING_MAX,

@@ -8,7 +8,6 @@ draining need no second set of rules. Joining a line (`line_join.py`) goes the s
 """
 
 import asyncio
-import errno
 import re
 from typing import Any
 
@@ -117,7 +116,7 @@ class ClaimingProtocol(GuardedProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         connection = transport.get_extra_info("socket")
-        if connection is not None:
+        if connection is not None and transport.get_extra_info("sslcontext") is None:
             self.descriptor = connection.fileno()
 
     def data_received(self, data: bytes) -> None:
@@ -217,11 +216,11 @@ class ClaimingProtocol(GuardedProtocol):
         answer, self._answer_to_send = self._answer_to_send, b""
         return answer
 
-    def sent_in_part(self, answer: bytes, sent: int) -> None:
-        if sent >= 0 or sent == -errno.EAGAIN:  # the client is slow to take it
-            self.transport.write(answer[max(sent, 0) :])
-        else:  # the connection is broken
-            self.transport.abort()
+    def not_sent_whole(self, answer: bytes, sent: int) -> None:
+        self.transport.write(answer[max(sent, 0) :])  # which notices if the connection is broken
+
+    def break_off(self) -> None:
+        self.transport.abort()
 
     def decided(self, press: _Press, sale: Sale, answer: Answer) -> None:
         if self._press is not press:

@@ -3,7 +3,11 @@
 import asyncio
 from typing import Protocol
 
+import structlog
+
 from seckill.native.ring_choice import Ring
+
+log = structlog.get_logger()
 
 
 class Answering(Protocol):
@@ -18,8 +22,11 @@ class Answering(Protocol):
     def take_answer(self) -> bytes:
         """Returns the answer, for the ring. Empty: there is none, or it cannot go that way and was sent."""
 
-    def sent_in_part(self, answer: bytes, sent: int) -> None:
-        """Called if the ring has sent this many bytes of the answer, or has failed with a negative error number."""
+    def not_sent_whole(self, answer: bytes, sent: int) -> None:
+        """Called if the ring has sent this many bytes of the answer, or none and says why with a negative number."""
+
+    def break_off(self) -> None:
+        """Closes the connection, because nothing may follow what was sent."""
 
 
 class TurnBuffer:
@@ -46,7 +53,14 @@ class TurnBuffer:
 
     def _send_at_once(self, ring: Ring, connections: list[Answering]) -> None:
         taken = [(connection, answer) for connection in connections if (answer := connection.take_answer())]
-        unfinished = ring.send([connection.descriptor for connection, _ in taken], [answer for _, answer in taken])
+        try:
+            unfinished = ring.send([connection.descriptor for connection, _ in taken], [answer for _, answer in taken])
+        except Exception:
+            log.exception("it is not known which answers were sent", answers=len(taken))
+            self._ring = None
+            for connection, _ in taken:
+                connection.break_off()
+            return
         for place, sent in unfinished or ():
             connection, answer = taken[place]
-            connection.sent_in_part(answer, sent)
+            connection.not_sent_whole(answer, sent)

@@ -8,7 +8,7 @@ ordinary requests (`line_entries.py`), which decide and word the refusal.
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -47,8 +47,10 @@ class JoinInProgress(ABC):
 
 
 class JoinRoute:
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, after_answers: Callable[[], None]) -> None:
+        """`after_answers` is called when all joins of a transaction have been answered."""
         self._context = context
+        self._after_answers = after_answers
         self._answered: list[tuple[JoinInProgress, Joined]] = []
 
     def begin(
@@ -104,6 +106,7 @@ class JoinRoute:
         names = zip(ids, self._context.line.receipts.of(entries, ids), strict=True)
         for join, joined in answered:
             join.joined(joined, self._reply(join.sale, joined, *next(names)) if isinstance(joined, Standing) else None)
+        self._after_answers()
 
     def _reply(self, sale: Sale, standing: Standing, entry_id: str, receipt: str) -> ClaimReply | None:
         progress = None
