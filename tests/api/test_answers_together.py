@@ -4,7 +4,7 @@ others."""
 import asyncio
 import errno
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import pytest
@@ -41,10 +41,14 @@ class NotedRing:
 class FailingRing:
     """Sends half of the answers, cuts one of them off, and fails."""
 
+    def __init__(self) -> None:
+        self.failed = asyncio.Event()
+
     def send(self, descriptors: list[int], answers: list[bytes], /) -> Sequence[tuple[int, int]] | None:
         half = len(answers) // 2
         parts = [*answers[:half], answers[half][:100]]
         assert OneByOne().send(descriptors[: half + 1], parts) is None
+        self.failed.set()
         raise OSError(errno.ENOMEM, "what was sent cannot be awaited")
 
 
@@ -103,14 +107,20 @@ async def test_nothing_follows_an_answer_of_which_it_is_not_known_whether_it_was
     served: Served, slow_gate: tuple[asyncio.Event, asyncio.Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connections are closed, and whoever repeats the claim with its key finds the order."""
-    use(served, FailingRing(), monkeypatch)
+    ring = FailingRing()
+    use(served, ring, monkeypatch)
     sale = await served.node.create(units=BUYERS + 1)
-    async with AsyncExitStack() as stack:
-        connections = await press(served, slow_gate, stack, sale)
-        async with asyncio.timeout(PATIENCE_S):
+    said: list[bytes] = []
+    with suppress(ConnectionResetError):  # of connections that were closed before all was sent over them
+        async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE_S):
+            connections = await press(served, slow_gate, stack, sale)
             assert (await read(connections[0][0]))[0] == 202  # it was alone in its batch
-            said = [await reader.read() for reader, _ in connections[1:]]
+            await ring.failed.wait()
+            for _, writer in connections[1:]:
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: seckill\r\n\r\n")
+            said += [await _all_of(reader) for reader, _ in connections[1:]]
     assert {b"\r\n\r\n" in each for each in said} == {True, False}
+    assert not any(b"HTTP/1.1 200" in each for each in said)
     async with connected(served) as (reader, writer):
         for number in range(BUYERS + 1):
             writer.write(request(sale, f"buyer-{number}", key=f"key-{number}"))
@@ -118,6 +128,14 @@ async def test_nothing_follows_an_answer_of_which_it_is_not_known_whether_it_was
     view = await served.node.engine.gate.inspect(served.node.api.context.sale_cache.known(sale["id"]).round.ref)  # type: ignore[union-attr]
     assert view is not None
     assert view.admitted == BUYERS + 1
+
+
+async def _all_of(reader: asyncio.StreamReader) -> bytes:
+    found = b""
+    with suppress(ConnectionResetError):  # what was sent after it was closed
+        while data := await reader.read(65536):
+            found += data
+    return found
 
 
 class Wire:
