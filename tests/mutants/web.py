@@ -457,6 +457,32 @@ MUTANTS = (
         caught_by="tests/native/test_ring.py::test_where_there_is_none_answers_go_one_by_one",
     ),
     Mutant(
+        name="Requests that others have followed are answered into a connection that is gone",
+        trap="ours",
+        path="web/connections/uvicorn_adapter.py",
+        edits={"        for cycle in self._unanswered():\n": "        for cycle in ():\n"},
+        caught_by="tests/api/test_ends_of_connections.py::"
+        "test_a_client_that_is_gone_leaves_no_error_however_many_requests_it_has_sent",
+    ),
+    Mutant(
+        name="Who sends a request behind a claim and has nothing more to say is not told of the claim",
+        trap="ours",
+        path="web/connections/uvicorn_adapter.py",
+        edits={"for cycle in self._unanswered() if not": "for cycle in self._unanswered()[-1:] if not"},
+        caught_by="tests/api/test_ends_of_connections.py::"
+        "test_who_has_nothing_more_to_say_is_told_of_the_claim_whatever_was_sent_with_it[something behind it]",
+    ),
+    Mutant(
+        name="Who joins a line and has nothing more to say is not told of the place",
+        trap="ours",
+        path="web/claims/claim_protocol.py",
+        edits={
+            "ClaimRoute.sale_in(scope) is not None or JoinRoute.is_join(scope)": "ClaimRoute.sale_in(scope) is not None"
+        },
+        caught_by="tests/api/test_ends_of_connections.py::"
+        "test_who_has_nothing_more_to_say_is_told_of_the_place_in_a_line[alone]",
+    ),
+    Mutant(
         name="A kernel of another version is used",
         trap="ours",
         path="native/kernel_choice.py",

@@ -36,6 +36,10 @@ def _forwarded(data: bytes) -> tuple[tuple[bytes, bytes], ...]:
     return tuple((name.lower(), value) for name, value in _FORWARDED.findall(data, 0, data.find(_END)))
 
 
+def _is_awaited(scope: Any) -> bool:
+    return ClaimRoute.sale_in(scope) is not None or JoinRoute.is_join(scope)
+
+
 class _Press(ClaimInProgress):
     """A claim that is answered in the same turn of the event loop as the gate's answer, without a callback that would
     wait for the next turn."""
@@ -270,17 +274,12 @@ class ClaimingProtocol(GuardedProtocol):
         super().shutdown()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """A client that has closed its side may still wait for the answer to its claim. That answer comes soon, because
-        it no longer waits for the ledger. Streams and long polls end as before."""
+        """A client that has closed its side may still wait for the answer to its claim, or for its place in a line.
+        That comes soon, because it no longer waits for the ledger. Streams and long polls end as before."""
         self.send()
         if self._press is not None:
             self._make_ordinary(self._press)
-        if not self.is_answering() or self.lacks_body() or ClaimRoute.sale_in(self.scope_of_request()) is None:
-            return super().eof_received()
-        self.scope_of_request()[CLOSED] = True
-        self.wake()
-        self.close_after_answer()
-        return True
+        return self.answer_after_end(_is_awaited, CLOSED) or super().eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._press, self._answer_to_send = None, b""

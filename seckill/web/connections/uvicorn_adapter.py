@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 __all__ = ["STATUS_LINE", "HttpConnection", "HttpServer", "WebSocketConnection"]
@@ -49,6 +49,24 @@ class HttpConnection(HttpToolsProtocol):
         self.application: Any = self.app
         self.keep_alive_s: float = self.timeout_keep_alive
         self.leave: Callable[[], None] = _no_place  # gives the connection's place back
+        self._begun: RequestResponseCycle | None = None  # the request that is being answered, or was answered last
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Also tells requests that others have followed: they would write to a connection that is gone."""
+        for cycle in self._unanswered():
+            cycle.disconnected = True
+            cycle.message_event.set()
+        super().connection_lost(exc)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._begun = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _unanswered(self) -> list[RequestResponseCycle]:
+        """Returns them in the order in which they arrived, which is the order of their answers."""
+        waiting = [cycle for cycle, _ in reversed(self.pipeline)]
+        begun = self._begun
+        return waiting if begun is None or begun.response_complete else [begun, *waiting]
 
     def peer(self) -> str:
         """The address at the other end; empty if there is none."""
@@ -109,22 +127,28 @@ class HttpConnection(HttpToolsProtocol):
     def has_begun_to_answer(self) -> bool:
         return self.cycle.response_started
 
-    def lacks_body(self) -> bool:
-        return self.cycle.more_body
-
     def scope_of_request(self) -> Any:
+        """Returns that of the request which arrived last."""
         return self.cycle.scope
 
     def close_after_answer(self) -> None:
         self.cycle.keep_alive = False
 
+    def answer_after_end(self, is_awaited: Callable[[Any], bool], mark: str) -> bool:
+        """Called when the client has sent all that it will. Returns whether a whole request whose answer it may wait
+        for is still to be answered. Then each of these has the mark in its scope, and the connection is closed behind
+        the last of them."""
+        awaited = [cycle for cycle in self._unanswered() if not cycle.more_body and is_awaited(cycle.scope)]
+        for cycle in awaited:
+            cycle.scope[mark] = True  # type: ignore[literal-required]
+            cycle.message_event.set()
+        if awaited:
+            awaited[-1].keep_alive = False
+        return bool(awaited)
+
     def tell_gone(self) -> None:
         """Tells the application, which already has the request, that the client is gone."""
         self.cycle.disconnected = True
-        self.cycle.message_event.set()
-
-    def wake(self) -> None:
-        """Lets an application that waits for a message look again."""
         self.cycle.message_event.set()
 
     def waiting(self) -> int:

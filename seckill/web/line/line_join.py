@@ -9,6 +9,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,9 @@ from seckill.web.door.claim_door import HEADER as PASS
 from seckill.web.line.line_entries import NEW_ENTRY, shown
 from seckill.web.problems import HttpProblem
 from seckill.web.requests.request_body import decode
+
+_PREFIX = "/v1/sales/"
+_SUFFIX = "/entries"
 
 
 class JoinInProgress(ABC):
@@ -52,6 +56,14 @@ class JoinRoute:
         self._context = context
         self._after_answers = after_answers
         self._answered: list[tuple[JoinInProgress, Joined]] = []
+
+    @staticmethod
+    def is_join(scope: Any) -> bool:
+        """Whether this request joins a line."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            return False
+        path: str = scope["path"]
+        return path.startswith(_PREFIX) and path.endswith(_SUFFIX)
 
     def begin(
         self, sale_id: str, address: str, headers: Mapping[bytes, bytes], body: bytes, join: JoinInProgress
