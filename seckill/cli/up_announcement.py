@@ -36,10 +36,10 @@ async def announce(settings: Settings, listener: socket.socket, stop: Stop, know
     """Prints the address as soon as the API answers, and keeps it in a file until told to stop."""
     address = f"http://{shown_host(settings.host)}:{listener.getsockname()[1]}"
     noted = settings.data_dir / ADDRESS_FILE
-    noted.unlink(missing_ok=True)  # left by a run that was killed
-    await _until_ready(address, stop)
+    # Now, over that of a run that was killed: who sees that the API answers may use a command at once.
+    noted.write_text(address + "\n")
     try:
-        noted.write_text(address + "\n")
+        await _until_ready(address, stop)
         if not stop.is_set():
             greet(settings, address, known, demo=demo)
         await stop.wait()

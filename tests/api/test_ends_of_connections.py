@@ -40,7 +40,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
         def noted(self: ClaimingProtocol, *args: Any, original: Any = original) -> Any:
             found = original(self, *args)
             if original.__name__ == "connection_lost":
-                self.transport.write = closed  # type: ignore[method-assign]
+                monkeypatch.setattr(self.transport, "write", closed)
             noticed.set()
             return found
 

@@ -395,7 +395,7 @@ async def test_how_many_is_chosen_before_it_begins_and_the_button_stays_where_it
 ) -> None:
     """Whether it begins today or after midnight, which takes more words."""
     sale = await stack.create_sale(units=9, limit_per_buyer=3, begins_at=in_s(3600), ends_at=in_s(7200))
-    page = await visit.sale_page(sale, "early-and-many", timezone_id=zone_where_it_is(hour))
+    page = await visit.sale_page(sale, f"early-and-many-{hour}", timezone_id=zone_where_it_is(hour))
     button = page.locator("[data-action=buy]")
     await expect(button).to_be_disabled()
     await page.get_by_role("button", name="One more").click()
@@ -406,7 +406,7 @@ async def test_how_many_is_chosen_before_it_begins_and_the_button_stays_where_it
     assert await button.bounding_box() == before
     await press(page)
     await order_is(page, "unpaid")
-    assert [order["quantity"] for order in await orders_of(stack, "early-and-many")] == [2]
+    assert [order["quantity"] for order in await orders_of(stack, f"early-and-many-{hour}")] == [2]
 
 
 async def test_with_an_order_the_goods_are_small_and_whole(visit: Visit, stack: Stack) -> None:
