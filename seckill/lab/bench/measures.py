@@ -245,7 +245,10 @@ async def confirm(seconds: float, rounds: int, ledger_url: str) -> dict[Confirm,
 
 async def _warm_up(running: Running) -> None:
     """Sends claims for a second so that all connections are open before the measurement, as for the plain service."""
-    await _accept(running, await running.new_sale(UNITS), make_tokens(running.place.settings, 1), 1)
+    sale = await running.new_sale(UNITS)
+    lines = write_lines(running.place.folder / "early", running.path(sale), make_tokens(running.place.settings, 1))
+    await load(running.address, lines, seconds=1)
+    await _until_drained(running, sale)
 
 
 async def _accept(running: Running, sale: Sale, tokens: Sequence[str], seconds: float) -> Accepted:
