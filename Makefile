@@ -19,7 +19,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
-run: install ## A running sale on this machine, with everything it needs
+run: install ## A running sale on this machine, with everything it needs (SECKILL_PORT=)
 	@$(BIN)/seckill up --demo
 
 .PHONY: test
