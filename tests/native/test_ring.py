@@ -2,6 +2,8 @@
 
 import errno
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import ModuleType
@@ -11,6 +13,7 @@ import pytest
 from seckill.native import ring_choice
 from seckill.native.ring_choice import ENTRIES, Ring, open_ring
 from tests.native.rings import OneByOne
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(params=["compiled", "one by one"])
@@ -121,3 +124,34 @@ def test_where_there_is_none_answers_go_one_by_one(monkeypatch: pytest.MonkeyPat
     for other in (None, object(), Forbidden, Pretends):
         monkeypatch.setattr(ring_choice, "KERNEL", other)
         assert open_ring() is None
+
+
+FORBIDDING = """
+import ctypes, struct
+from seckill.native.ring_choice import open_ring
+
+NR_IO_URING_SETUP, EPERM = 425, 1  # the number is the same on every kind of machine
+ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+program = b"".join(
+    struct.pack("HBBI", *line)
+    for line in ((0x20, 0, 0, 0), (0x15, 0, 1, NR_IO_URING_SETUP), (6, 0, 0, ERRNO | EPERM), (6, 0, 0, ALLOW))
+)
+kept = ctypes.create_string_buffer(program)
+prog = struct.pack("HxxxxxxQ", 4, ctypes.addressof(kept))
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+had = open_ring() is not None
+assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+assert prctl(22, 2, ctypes.c_char_p(prog), 0, 0) == 0, ctypes.get_errno()  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+print(had, open_ring() is not None)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux's")
+def test_a_container_that_forbids_it_gets_answers_one_by_one() -> None:
+    """As Docker's default profile does it: the system says that it is not permitted."""
+    done = subprocess.run([sys.executable, "-c", FORBIDDING], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    had, has = done.stdout.split()
+    assert has == "False"
+    if had == "False":
+        pytest.skip("This system gives no ring anyway, or no kernel is compiled.")
